@@ -1,2 +1,61 @@
-//! Placeholder.
-fn main() {}
+//! `cargo xtask`: set-up and checks of this repository, in one program that needs nothing but Rust.
+//!
+//! This file knows the subcommands and their options; each has its module.
+
+mod bundles;
+mod checks;
+mod console;
+mod debian;
+mod guests;
+mod process;
+mod setup;
+mod wasi_target;
+mod workspace;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const USAGE: &str = "\
+Set-up and checks of this repository.
+
+  cargo xtask wasi-target          put the wasm32-wasip2 standard library into the Rust toolchain
+  cargo xtask guests               build every plugin, example and test guest as a component
+  cargo xtask build                guests, then everything native
+  cargo xtask test                 build, then every check and test
+  cargo xtask test --quick         without clippy and the documentation
+  cargo xtask test -- FILTER…      only the tests whose names match, after set-up";
+
+/// What went wrong and what to do, for the person at the terminal.
+type Result<T = ()> = std::result::Result<T, String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(|argument| argument.to_str().unwrap_or("?")).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[&str]) -> Result {
+    match arguments {
+        [] | ["help" | "-h" | "--help"] => {
+            console::line(USAGE);
+            Ok(())
+        }
+        ["wasi-target"] => wasi_target::ensure(),
+        // Lays the library into any folder by the Debian path, to try that path without hiding a
+        // toolchain's own copy.
+        ["wasi-target", "--debian-into", folder] => wasi_target::from_debian_into(&PathBuf::from(folder)),
+        ["guests"] => setup::guests(&Workspace::find()?),
+        ["build"] => setup::build(&Workspace::find()?).map(drop),
+        ["test", options @ ..] => checks::run(&Workspace::find()?, &checks::Options::parse(options)?),
+        _ => Err(format!("`cargo xtask {}` is not a command.\n\n{USAGE}", arguments.join(" "))),
+    }
+}

@@ -1,0 +1,38 @@
+//! A tool: a function that a model can call.
+
+use rewake_sdk::{
+    prelude::*,
+    workspace::{WORKSPACE, explain, place},
+};
+
+#[args]
+struct Count {
+    /// A text file, relative to the workspace.
+    path: String,
+}
+
+/// Count the words of a text file.
+#[tool(effect = pure)]
+fn word_count(args: Count) -> Result<String, ToolError> {
+    let file = place(WORKSPACE.as_ref(), &args.path)?;
+    let text = std::fs::read_to_string(&file.path).map_err(|error| explain(&file, &error))?;
+    Ok(format!("{} has {} words", file.name, text.split_whitespace().count()))
+}
+
+rewake_sdk::tools![word_count];
+
+#[cfg(test)]
+mod tests {
+    use rewake_sdk::testing;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_there_is_the_models_to_mend() {
+        let cx = ToolContext::default();
+        let answer = testing::call_tool::<word_count>(json!({ "path": "no/such/file" }), &cx);
+        let message = "there is no `no/such/file` in the workspace";
+        assert_eq!(answer, Err(ToolError::invalid_input(message)));
+    }
+}

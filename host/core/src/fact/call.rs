@@ -1,0 +1,329 @@
+//! Facts of calls: a guest's use of an import, and its recorded outcome (journal.md R3 to R5).
+
+use rewake_wire::{Outcome, Part, Usage};
+use serde::{Deserialize, Serialize};
+
+use super::pin::HookEvent;
+use super::session::Source;
+use crate::ids::Digest;
+
+pub use crate::effect::Effect as Class;
+
+/// `agent.message`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentMessage {
+    /// What it says.
+    pub parts: Vec<Part>,
+}
+
+/// `agent.title`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTitle {
+    /// At most 64 characters.
+    pub title: String,
+}
+
+/// `log.lines`: diagnostics of a guest, never content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLines {
+    /// The component, as `bundle:name`.
+    pub component: String,
+    /// The lines, in order.
+    pub lines: Vec<LogLine>,
+    /// Lines that were over the limit.
+    #[serde(default)]
+    pub dropped: u64,
+}
+
+/// One line of diagnostics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// How grave, or which stream.
+    pub level: LogLevel,
+    /// The line, cut at its limit.
+    pub text: String,
+}
+
+/// Where a line of diagnostics comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Of use to the author.
+    Debug,
+    /// Worth knowing.
+    Info,
+    /// Not as it should be.
+    Warn,
+    /// Wrong.
+    Error,
+    /// Written to standard output.
+    Stdout,
+    /// Written to standard error.
+    Stderr,
+}
+
+/// `model.started`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelStarted {
+    /// The model's name in the operator's configuration.
+    pub model: String,
+    /// Digest of the whole request.
+    pub request: Digest,
+    /// Messages in the request.
+    pub messages: u32,
+}
+
+/// `model.completed`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelCompleted {
+    /// Its start.
+    pub start: u64,
+    /// What came of it.
+    pub outcome: ModelOutcome,
+    /// Milliseconds it took.
+    pub ms: u64,
+}
+
+/// What came of asking a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelOutcome {
+    /// An answer.
+    Completion {
+        /// The model that answered.
+        model: String,
+        /// What it says.
+        content: Vec<ModelContent>,
+        /// Why it ended.
+        finish: ModelFinish,
+        /// What it counted.
+        usage: Usage,
+    },
+    /// The spend cap is reached.
+    Budget(String),
+    /// The provider refuses the request as it is.
+    Rejected(String),
+    /// The provider cannot answer now.
+    Unavailable(String),
+}
+
+/// A piece of a model's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelContent {
+    /// Content to be shown.
+    Part(Part),
+    /// Reasoning, kept to be sent back: the provider's own JSON.
+    Thinking(String),
+    /// A request to call a tool.
+    ToolUse {
+        /// The model's id for it.
+        id: String,
+        /// The tool.
+        name: String,
+        /// JSON text.
+        input: String,
+    },
+}
+
+/// Why a model's answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelFinish {
+    /// It had said all.
+    End,
+    /// It wants tools.
+    ToolUse,
+    /// The bound on the answer's length.
+    MaxTokens,
+    /// It would not.
+    Refused,
+    /// Another reason.
+    Other,
+}
+
+/// Why the end of a call is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// The host died.
+    Host,
+    /// The turn ended while it ran.
+    Interrupted,
+    /// It was tried too often.
+    Limit,
+}
+
+/// `model.lost`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelLost {
+    /// Its start.
+    pub start: u64,
+    /// Why its end is not known.
+    pub why: Lost,
+}
+
+/// `tools.requested`: it has no class and is never lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolsRequested {
+    /// The uses, in the order of their results.
+    pub uses: Vec<RequestedUse>,
+}
+
+/// One use of a tool, as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedUse {
+    /// The harness's id for it.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The input, byte for byte as hook and tool receive it.
+    pub input: String,
+    /// Digest of the input's canonical form (RFC 8785), or of its bytes where it is no JSON.
+    pub arguments: Digest,
+    /// The pinned hooks that must have judged it before it may start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<u32>,
+}
+
+/// `tool.started`: committed before the tool runs. Its chain hash is the idempotency key (R5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    /// The tool.
+    pub name: String,
+    /// Its effect class.
+    pub class: Class,
+    /// Digest of the tool's definition.
+    pub definition: Digest,
+    /// Digest of the canonical arguments.
+    pub arguments: Digest,
+    /// The verdicts that let it pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<u64>,
+}
+
+/// `tool.completed`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCompleted {
+    /// Its start; none where it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<u64>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it returned, or why it was refused.
+    pub parts: Vec<Part>,
+    /// What hooks have to say about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
+    /// Milliseconds it took.
+    #[serde(default)]
+    pub ms: u64,
+    /// Bytes of its output that were over the limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_bytes: u64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// `tool.lost`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolLost {
+    /// Its start.
+    pub start: u64,
+    /// Why its end is not known.
+    pub why: Lost,
+}
+
+/// `hook.started`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookStarted {
+    /// Index of the pinned hook.
+    pub hook: u32,
+    /// The event.
+    pub event: HookEvent,
+    /// Of a SessionStart: why it fires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Digest of what is judged: session, call, tool, definition and canonical arguments.
+    pub binding: Digest,
+}
+
+/// `hook.verdict`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookVerdict {
+    /// Its start.
+    pub start: u64,
+    /// Index of the pinned hook.
+    pub hook: u32,
+    /// What it decided; where it failed, what its `on_error` says.
+    pub decision: Decision,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it adds to the model's context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// The binding of its start.
+    pub binding: Digest,
+    /// Milliseconds it took.
+    #[serde(default)]
+    pub ms: u64,
+    /// What went wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What a hook decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Nothing.
+    None,
+    /// It may pass.
+    Allow,
+    /// It may not.
+    Deny,
+}
+
+/// `question.asked`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionAsked {
+    /// Names it; answers say it.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// Answers to choose from; empty: free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// JSON Schema of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Who asks.
+    pub by: Asker,
+}
+
+/// Who asks a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asker {
+    /// The harness, at a step's end.
+    Harness,
+}
+
+/// `question.withdrawn`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionWithdrawn {
+    /// The question.
+    pub id: String,
+}
+
+/// `call.retried`: the call is performed again, with the same key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRetried {
+    /// Its start.
+    pub start: u64,
+    /// Attempts beyond the first, this one included.
+    pub n: u32,
+}

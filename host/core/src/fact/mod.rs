@@ -1,0 +1,231 @@
+//! What an entry can say: one kind of fact a variant, one family of kinds a file (spec `entries.md`).
+//! A kind's name and version are written beside every payload; each version ever released decodes for ever.
+
+mod call;
+mod command;
+mod pin;
+mod session;
+mod step;
+mod turn;
+
+use serde::{Deserialize, Serialize};
+
+pub use call::{
+    AgentMessage, AgentTitle, Asker, CallRetried, Class, Decision, HookStarted, HookVerdict, LogLevel,
+    LogLine, LogLines, Lost, ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome,
+    ModelStarted, QuestionAsked, QuestionWithdrawn, RequestedUse, ToolCompleted, ToolLost, ToolStarted,
+    ToolsRequested,
+};
+pub use command::{CommandRejected, UserAnswer, UserInterrupt, UserMessage, UserStop};
+pub use pin::{
+    AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookEvent, HookPin, OnError, PluginKind, ToolPin,
+};
+pub use session::{
+    SessionFailed, SessionLoaded, SessionStopped, SessionTitled, SessionUnloaded, SnapshotRejected,
+    SnapshotTaken, Source,
+};
+pub use step::{
+    Answer, Ending, Message, Next, Observed, Question, StateRef, StepAborted, StepCompleted, StepInput,
+    StepObserved, StepRerun, StepStarted, Unfinished,
+};
+pub use turn::{
+    Scope, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, WaitOn,
+};
+
+/// A marker of the harness author's own kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Custom {
+    /// `custom.` and the author's name for it. It is the entry's kind and not repeated in the payload.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Whatever the author says.
+    pub data: serde_json::Value,
+}
+
+macro_rules! facts {
+    ($($(#[$doc:meta])* $name:ident = $kind:literal, $version:literal;)*) => {
+        /// One durable fact.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Fact {
+            $($(#[$doc])* $name($name),)*
+            /// A marker of the author's own kind, `custom.…`.
+            Custom(Custom),
+        }
+
+        /// Every kind but the authors' own, and the newest version of its payload.
+        pub const KINDS: &[(&str, u32)] = &[$(($kind, $version)),*];
+
+        impl Fact {
+            /// The kind: the entry's type wherever it is shown.
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Fact::$name(_) => $kind,)*
+                    Fact::Custom(custom) => &custom.kind,
+                }
+            }
+
+            /// The version of the payload's shape.
+            pub fn version(&self) -> u32 {
+                match self {
+                    $(Fact::$name(_) => $version,)*
+                    Fact::Custom(_) => 1,
+                }
+            }
+
+            /// The payload as it is stored.
+            pub fn encode(&self) -> Vec<u8> {
+                let encoded = match self {
+                    $(Fact::$name(body) => serde_json::to_vec(body),)*
+                    Fact::Custom(custom) => serde_json::to_vec(&custom.data),
+                };
+                encoded.expect("facts hold nothing that JSON cannot: string keys, finite numbers")
+            }
+
+            /// Reads a payload of a kind and version.
+            ///
+            /// # Errors
+            /// What is wrong, if this host does not know the kind or version, or the bytes are none of it.
+            pub fn decode(kind: &str, version: u32, payload: &[u8]) -> Result<Fact, String> {
+                match (kind, version) {
+                    $(($kind, 1..=$version) => {
+                        serde_json::from_slice(payload).map(Fact::$name).map_err(|e| format!("{kind}: {e}"))
+                    })*
+                    (custom, 1) if custom.starts_with(CUSTOM) => serde_json::from_slice(payload)
+                        .map(|data| Fact::Custom(Custom { kind: custom.to_owned(), data }))
+                        .map_err(|e| format!("{kind}: {e}")),
+                    _ => Err(format!(
+                        "this host does not know {kind:?} version {version}; it was written by a newer one"
+                    )),
+                }
+            }
+        }
+
+        $(impl From<$name> for Fact {
+            fn from(body: $name) -> Fact {
+                Fact::$name(body)
+            }
+        })*
+
+        impl From<Custom> for Fact {
+            fn from(body: Custom) -> Fact {
+                Fact::Custom(body)
+            }
+        }
+    };
+}
+
+/// What the kinds of authors' own markers start with.
+pub const CUSTOM: &str = "custom.";
+
+type SessionCreated = Created;
+
+facts! {
+    /// The session exists, with all that it will run with.
+    SessionCreated = "session.created", 1;
+    /// A host took it up.
+    SessionLoaded = "session.loaded", 1;
+    /// A host let go of it in good order.
+    SessionUnloaded = "session.unloaded", 1;
+    /// A hook named it.
+    SessionTitled = "session.titled", 1;
+    /// It was ended for good.
+    SessionStopped = "session.stopped", 1;
+    /// It ended for good because it cannot go on.
+    SessionFailed = "session.failed", 1;
+    /// A message was taken in.
+    UserMessage = "user.message", 1;
+    /// An answer was taken in.
+    UserAnswer = "user.answer", 1;
+    /// An interrupt was taken in.
+    UserInterrupt = "user.interrupt", 1;
+    /// A stop was taken in.
+    UserStop = "user.stop", 1;
+    /// A command came too late, and was taken in as that.
+    CommandRejected = "command.rejected", 1;
+    /// A turn was opened.
+    TurnStarted = "turn.started", 1;
+    /// Commands joined the open turn.
+    TurnSteered = "turn.steered", 1;
+    /// The turn waits.
+    TurnWaiting = "turn.waiting", 1;
+    /// The turn is complete.
+    TurnCompleted = "turn.completed", 1;
+    /// The turn was ended by a person.
+    TurnInterrupted = "turn.interrupted", 1;
+    /// The turn could not go on.
+    TurnFailed = "turn.failed", 1;
+    /// A step's input is fixed.
+    StepStarted = "step.started", 1;
+    /// The step ended well.
+    StepCompleted = "step.completed", 1;
+    /// The step did not end well.
+    StepAborted = "step.aborted", 1;
+    /// The step is run again.
+    StepRerun = "step.rerun", 1;
+    /// What the step observed since its last entry.
+    StepObserved = "step.observed", 1;
+    /// The agent says something.
+    AgentMessage = "agent.message", 1;
+    /// The agent names the session.
+    AgentTitle = "agent.title", 1;
+    /// Diagnostics of a guest.
+    LogLines = "log.lines", 1;
+    /// A model is about to be asked.
+    ModelStarted = "model.started", 1;
+    /// The model answered, or would not.
+    ModelCompleted = "model.completed", 1;
+    /// What the model answered is not known.
+    ModelLost = "model.lost", 1;
+    /// The harness asks for tools.
+    ToolsRequested = "tools.requested", 1;
+    /// A tool is about to run.
+    ToolStarted = "tool.started", 1;
+    /// A tool ended, or was refused.
+    ToolCompleted = "tool.completed", 1;
+    /// How a tool ended is not known.
+    ToolLost = "tool.lost", 1;
+    /// A hook is about to be asked.
+    HookStarted = "hook.started", 1;
+    /// A hook answered.
+    HookVerdict = "hook.verdict", 1;
+    /// A question to people.
+    QuestionAsked = "question.asked", 1;
+    /// A question needs no answer any more.
+    QuestionWithdrawn = "question.withdrawn", 1;
+    /// A call is performed again.
+    CallRetried = "call.retried", 1;
+    /// The fold and the saved state were kept.
+    SnapshotTaken = "snapshot.taken", 1;
+    /// A snapshot could not be used.
+    SnapshotRejected = "snapshot.rejected", 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_distinct() {
+        let mut kinds: Vec<_> = KINDS.iter().map(|(kind, _)| kind).collect();
+        kinds.sort();
+        kinds.dedup();
+        assert_eq!(kinds.len(), KINDS.len());
+    }
+
+    #[test]
+    fn a_fact_is_read_as_it_was_written() {
+        let fact = Fact::from(TurnStarted { commands: vec![1, 2] });
+        assert_eq!(Fact::decode(fact.kind(), fact.version(), &fact.encode()), Ok(fact));
+        let custom =
+            Fact::from(Custom { kind: "custom.note".into(), data: serde_json::json!({"a": [1, null]}) });
+        assert_eq!(Fact::decode(custom.kind(), 1, &custom.encode()), Ok(custom));
+    }
+
+    #[test]
+    fn what_a_newer_host_wrote_is_refused_by_name() {
+        let error = Fact::decode("turn.started", 2, b"{}").unwrap_err();
+        assert!(error.contains("\"turn.started\" version 2"), "{error}");
+        assert!(Fact::decode("turn.begun", 1, b"{}").is_err());
+        assert!(Fact::decode("turn.started", 1, b"{").is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! What a session runs with, pinned by digest at its creation (journal.md R11).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Effect;
+use crate::grant::Grants;
+use crate::ids::Digest;
+
+/// `session.created`: all that the session will run with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    /// The agent: harness, model, instructions.
+    pub agent: AgentPin,
+    /// The bundles, by digest.
+    pub bundles: Vec<BundlePin>,
+    /// The components it uses; the other pins name them by their index here.
+    pub components: Vec<ComponentPin>,
+    /// The tools that the harness can call.
+    pub tools: Vec<ToolPin>,
+    /// The hooks, in the order in which their verdicts are folded.
+    pub hooks: Vec<HookPin>,
+    /// Who made it.
+    pub origin: String,
+    /// Which copy of the session this is.
+    pub lineage: Digest,
+    /// The operator's own words about it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The agent of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentPin {
+    /// The bundle it comes from.
+    pub name: String,
+    /// What the harness is told to be.
+    pub instructions: String,
+    /// The model's name in the operator's configuration.
+    pub model: String,
+    /// The blob that the scripted model plays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Digest>,
+    /// Index of the harness among the components.
+    pub harness: u32,
+}
+
+/// A bundle, by digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundlePin {
+    /// Such as `rewake/files`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Digest of all its files.
+    pub digest: Digest,
+}
+
+/// The kinds of plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PluginKind {
+    /// An agent loop.
+    Harness,
+    /// Functions that a model can call.
+    Tool,
+    /// Decisions on what happens in a session.
+    Hook,
+}
+
+/// A component, its grants and its bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComponentPin {
+    /// Its name in its bundle.
+    pub name: String,
+    /// Name of the bundle.
+    pub bundle: String,
+    /// What it is.
+    pub kind: PluginKind,
+    /// Digest of its bytes.
+    pub digest: Digest,
+    /// The state version its author declares, of a harness.
+    #[serde(default)]
+    pub state_version: u32,
+    /// What it may use.
+    pub grants: Grants,
+    /// What it may consume.
+    pub limits: GuestLimits,
+    /// The values of its bundle's configuration, without the sensitive ones: JSON text.
+    pub config: String,
+}
+
+/// What one call of a guest may consume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestLimits {
+    /// Bytes of linear memory, all memories together.
+    pub memory_bytes_max: u64,
+    /// Wall time in milliseconds, waiting included.
+    pub timeout_ms: u64,
+    /// Units of fuel: about one an instruction.
+    pub fuel_max: u64,
+    /// Bytes of what it returns.
+    pub output_bytes_max: u64,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolPin {
+    /// The name the model calls it by; unique in the session.
+    pub name: String,
+    /// Index of its component.
+    pub component: u32,
+    /// The component's own name for it.
+    pub tool: String,
+    /// What it does, in its author's words.
+    pub description: String,
+    /// JSON Schema of its input, as text.
+    pub input_schema: String,
+    /// The effect class that is in force: what the author declares, capped by the grants.
+    pub effect: Effect,
+    /// Digest of name, component, schema and class: what a verdict is bound to.
+    pub definition: Digest,
+}
+
+/// A hook on one event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HookPin {
+    /// Index of its component.
+    pub component: u32,
+    /// The event.
+    pub event: HookEvent,
+    /// Which tools or sources it is for; empty: all.
+    pub matcher: String,
+    /// What a trap, a timeout or an invalid answer means.
+    pub on_error: OnError,
+    /// Wall time in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// The events that hooks can be declared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HookEvent {
+    /// A host took the session up.
+    SessionStart,
+    /// A tool is about to run.
+    PreToolUse,
+}
+
+impl HookEvent {
+    /// The event's name in manifests and to guests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::PreToolUse => "PreToolUse",
+        }
+    }
+
+    /// What a hook's failure means where its author does not say (hooks.md).
+    pub fn default_on_error(self) -> OnError {
+        match self {
+            HookEvent::SessionStart => OnError::Allow,
+            HookEvent::PreToolUse => OnError::Deny,
+        }
+    }
+}
+
+/// What a hook's failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// As if it had denied.
+    Deny,
+    /// As if it had said nothing.
+    Allow,
+}

@@ -1,0 +1,91 @@
+//! Facts of the session as a whole.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Digest, HostId};
+
+/// Why SessionStart fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The session starts.
+    Startup,
+    /// It was taken up again.
+    Resume,
+}
+
+impl Source {
+    /// The word that matchers are tried on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Startup => "startup",
+            Source::Resume => "resume",
+        }
+    }
+}
+
+/// `session.loaded`: a host took the session up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionLoaded {
+    /// Whether it starts or resumes.
+    pub source: Source,
+    /// The host.
+    pub host: HostId,
+    /// The host's version.
+    pub host_version: String,
+    /// The snapshot it began from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_seq: Option<u64>,
+    /// Entries folded after it.
+    pub folded: u64,
+}
+
+/// `session.unloaded`: a host let go of it in good order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionUnloaded {
+    /// `idle`, `shutdown`.
+    pub why: String,
+}
+
+/// `session.titled`: a hook named it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTitled {
+    /// At most 64 characters.
+    pub title: String,
+}
+
+/// `session.stopped`: it was ended for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStopped {
+    /// As given with the stop.
+    pub reason: String,
+}
+
+/// `session.failed`: it ended for good because it cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFailed {
+    /// The harness's code.
+    pub code: String,
+    /// The harness's words.
+    pub detail: String,
+}
+
+/// `snapshot.taken`: the fold and the saved state at a seq were kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotTaken {
+    /// The newest entry it holds.
+    pub at: u64,
+    /// That entry's chain hash.
+    pub hash: Digest,
+    /// Bytes it takes.
+    pub bytes: u64,
+}
+
+/// `snapshot.rejected`: a snapshot could not be used; an older one or the whole journal was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotRejected {
+    /// The newest entry it claims to hold.
+    pub at: u64,
+    /// What is wrong with it.
+    pub why: String,
+}

@@ -1,0 +1,206 @@
+//! Facts of steps: one call of the harness in a fresh instance each (journal.md R2, R9).
+
+use std::collections::BTreeMap;
+
+use rewake_wire::{Part, Sender};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Digest, Seed, Timestamp};
+
+/// `step.started`: the step's input, fixed before it runs; a re-run uses it verbatim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepStarted {
+    /// What it is told.
+    pub input: StepInput,
+    /// The state it starts from; none: it has none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateRef>,
+    /// Digest of the harness's component.
+    pub component: Digest,
+    /// What its random stream is made from.
+    pub seed: Seed,
+}
+
+/// What a step is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepInput {
+    /// Messages it takes in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
+    /// Answers it takes in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answer>,
+    /// What hooks added since the last step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
+    /// What came before and did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<Unfinished>,
+}
+
+/// A message that was taken in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its row in the inbox.
+    pub n: u64,
+    /// Who sent it.
+    pub sender: Sender,
+    /// When it was taken in.
+    pub at: Timestamp,
+    /// What it says.
+    pub parts: Vec<Part>,
+}
+
+/// An answer that was taken in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The question's id.
+    pub question: String,
+    /// Who answered.
+    pub sender: Sender,
+    /// JSON text.
+    pub value: String,
+}
+
+/// What came before and did not end well; its entries tell what happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// The turn's number.
+    pub turn: u32,
+    /// How it ended.
+    pub how: Ending,
+    /// Its first entry.
+    pub first_seq: u64,
+    /// Its last entry.
+    pub last_seq: u64,
+}
+
+/// How a step or a turn ended that did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// A person interrupted it.
+    Interrupted,
+    /// The harness said that it failed, or a limit was reached.
+    Failed,
+    /// The harness died.
+    Trapped,
+    /// Its time was over.
+    TimedOut,
+}
+
+/// Saved state, by digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateRef {
+    /// The author's version of it.
+    pub version: u32,
+    /// Digest of its bytes.
+    pub digest: Digest,
+}
+
+/// `step.completed`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepCompleted {
+    /// What comes next.
+    pub next: Next,
+    /// The state it saved; none: the harness keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateRef>,
+    /// How often each host function was called, so that no call is unrecorded (R7).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, u64>,
+}
+
+/// What a harness wants next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    /// Another step.
+    More,
+    /// The turn is complete.
+    Done,
+    /// The turn waits for people's answers.
+    Ask(Vec<Question>),
+    /// The turn waits.
+    Wait {
+        /// Until then at the latest.
+        until: Option<Timestamp>,
+        /// Or until a message comes.
+        on_message: bool,
+    },
+}
+
+/// A question to people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The author's own; answers name it.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// Answers to choose from; empty: free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// JSON Schema of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+}
+
+/// `step.aborted`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepAborted {
+    /// How it ended.
+    pub how: Ending,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// `step.rerun`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRerun {
+    /// Consecutive re-runs that added no entry of the step, this one included.
+    pub again: u32,
+}
+
+/// `step.observed`: what the step observed since the call at the entry's ordinal, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepObserved {
+    /// The observations.
+    pub items: Vec<Observed>,
+}
+
+/// One observation: it only read, and a replay is told the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observed {
+    /// Wall clock: seconds and nanoseconds.
+    Wall(u64, u32),
+    /// Monotonic clock: nanoseconds since the session began to count.
+    Monotonic(u64),
+    /// A sleep's deadline on the monotonic clock, in nanoseconds.
+    Deadline(u64),
+    /// Which of the pollables were ready.
+    Ready(Vec<u32>),
+    /// A slice of the own journal: what was asked, the head then, and the result's digest (R14).
+    Events {
+        /// Digest of the slice asked for.
+        slice: Digest,
+        /// The newest entry then.
+        head: u64,
+        /// Digest of what was returned.
+        result: Digest,
+    },
+}
+
+impl Observed {
+    /// The function's name in mismatches.
+    pub fn function(&self) -> &'static str {
+        match self {
+            Observed::Wall(..) => "wall-clock.now",
+            Observed::Monotonic(_) => "monotonic-clock.now",
+            Observed::Deadline(_) => "monotonic-clock.subscribe",
+            Observed::Ready(_) => "poll",
+            Observed::Events { .. } => "session.events",
+        }
+    }
+}

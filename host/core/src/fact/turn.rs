@@ -1,0 +1,82 @@
+//! Facts of turns: what one batch of commands sets off.
+
+use rewake_wire::Usage;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Timestamp;
+
+/// `turn.started`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    /// The inbox rows it takes in.
+    pub commands: Vec<u64>,
+}
+
+/// `turn.steered`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnSteered {
+    /// The inbox rows that joined it.
+    pub commands: Vec<u64>,
+}
+
+/// `turn.waiting`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnWaiting {
+    /// What it waits for.
+    pub on: WaitOn,
+}
+
+/// What a turn can wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitOn {
+    /// People's answers to these questions.
+    Answers(Vec<String>),
+    /// A time, a message, or the first of both.
+    Time {
+        /// Not longer than until then.
+        until: Option<Timestamp>,
+        /// A message ends it.
+        on_message: bool,
+    },
+}
+
+/// `turn.completed`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnCompleted {
+    /// Steps it took.
+    pub steps: u32,
+    /// What its models counted.
+    pub usage: Usage,
+}
+
+/// `turn.interrupted`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnInterrupted {
+    /// What its models counted.
+    pub usage: Usage,
+}
+
+/// `turn.failed`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnFailed {
+    /// What failed with it.
+    pub scope: Scope,
+    /// A stable word: the host's (`trapped`, `out_of_fuel`, `out_of_memory`, `timed_out`, `reruns`,
+    /// `steps`, `invalid_answer`) or the harness's own.
+    pub code: String,
+    /// For people.
+    pub detail: String,
+    /// What its models counted.
+    pub usage: Usage,
+}
+
+/// How far a failure reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The turn; the session takes the next message.
+    Turn,
+    /// The session.
+    Session,
+}

@@ -1,0 +1,72 @@
+//! Every bound, named with its unit (journal.md R13). Limits refuse commands, steps and starts before
+//! anything is written; completions and endings always fit.
+
+/// Bytes of an id after its prefix.
+pub const ID_BYTES_MAX: usize = 64;
+/// Bytes of one entry's payload.
+pub const PAYLOAD_BYTES_MAX: usize = 32 << 20;
+/// Bytes of a payload that stand in the payload table itself; larger ones are kept as a blob.
+pub const PAYLOAD_INLINE_BYTES_MAX: usize = 64 << 10;
+/// Untaken rows in a session's inbox.
+pub const INBOX_ROWS_MAX: usize = 1_000;
+/// Bytes of a message's parts.
+pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Messages that one turn takes in together.
+pub const BATCH_MESSAGES_MAX: usize = 32;
+/// Tool uses of one `tools.call`.
+pub const USES_MAX: usize = 64;
+/// Bytes of one tool use's input.
+pub const TOOL_INPUT_BYTES_MAX: usize = 1 << 20;
+/// Characters of a hook's context, and of its reason (hooks.md).
+pub const HOOK_TEXT_CHARS_MAX: usize = 10_000;
+/// Characters of a title.
+pub const TITLE_CHARS_MAX: usize = 64;
+/// Bytes of a marker's or an agent message's content.
+pub const SAID_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a harness's saved state.
+pub const STATE_BYTES_MAX: usize = 16 << 20;
+/// Steps of one turn.
+pub const TURN_STEPS_MAX: u32 = 10_000;
+/// Entries of one session.
+pub const SESSION_ENTRIES_MAX: u64 = 10_000_000;
+/// Lines of diagnostics kept of one guest's run.
+pub const LOG_LINES_MAX: usize = 1_000;
+/// Bytes of one line of diagnostics.
+pub const LOG_LINE_BYTES_MAX: usize = 4 << 10;
+/// Consecutive re-runs of a step that added no entry (R5).
+pub const RERUNS_MAX: u32 = 3;
+/// Attempts of one call beyond its first (R5).
+pub const RETRIES_MAX: u32 = 3;
+/// Bytes of a failure's detail, a fault's values and the like.
+pub const DETAIL_BYTES_MAX: usize = 8 << 10;
+/// Entries between two snapshots.
+pub const SNAPSHOT_ENTRIES: u64 = 1_000;
+
+/// Cuts a text to so many bytes, at a character's border, and says so.
+pub fn cut(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let mut end = bytes_max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}… ({} bytes cut)", &text[..end], text.len() - end)
+}
+
+/// Cuts a text to so many characters.
+pub fn cut_chars(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_keeps_characters_whole_and_says_how_much_went() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("aé", 2), "a… (2 bytes cut)");
+        assert_eq!(cut_chars("aéb", 2), "aé");
+    }
+}

@@ -1,0 +1,179 @@
+//! What is recorded of an interrupted step, handed out as the step asks for it again (journal.md R6):
+//! by position and by content. Performs nothing and appends nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::entry::Entry;
+use crate::error::Mismatch;
+use crate::fact::{Fact, HookVerdict, Observed};
+
+/// The recorded part of a step.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    observed: VecDeque<(u64, u32, Observed)>,
+    calls: BTreeMap<u32, Recorded>,
+}
+
+/// What is recorded of one call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    entries: Vec<Entry>,
+}
+
+impl Replay {
+    /// From the entries that the open step caused.
+    pub fn new(entries: &[Entry]) -> Self {
+        let mut replay = Replay::default();
+        for entry in entries {
+            match &entry.fact {
+                Fact::StepObserved(body) => {
+                    let items = body.items.iter().cloned();
+                    replay.observed.extend(items.map(|item| (entry.seq, entry.place.ordinal, item)));
+                }
+                Fact::LogLines(_) => {}
+                _ => replay.calls.entry(entry.place.ordinal).or_default().entries.push(entry.clone()),
+            }
+        }
+        replay
+    }
+
+    /// Whether everything recorded has been claimed: what is asked from now on is live.
+    pub fn is_over(&self) -> bool {
+        self.observed.is_empty() && self.calls.is_empty()
+    }
+
+    /// The next recorded observation after call `ordinal`; none: observe live.
+    ///
+    /// # Errors
+    /// If what is recorded next is something else.
+    pub fn observe(&mut self, ordinal: u32, function: &str) -> Result<Option<Observed>, Mismatch> {
+        match self.observed.front() {
+            Some((_, at, item)) if *at == ordinal && item.function() == function => {
+                Ok(self.observed.pop_front().map(|(_, _, item)| item))
+            }
+            Some((seq, at, item)) => Err(Mismatch {
+                seq: *seq,
+                expected: format!("{} after call {at}", item.function()),
+                got: format!("{function} after call {ordinal}"),
+                field: if *at == ordinal { "function".into() } else { "position".into() },
+            }),
+            None => match self.calls.iter().find(|(at, _)| **at > ordinal) {
+                Some((at, recorded)) => Err(Mismatch {
+                    seq: recorded.seq(),
+                    expected: format!("{} as call {at}", recorded.kind()),
+                    got: format!("{function} after call {ordinal}"),
+                    field: "function".into(),
+                }),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// What is recorded of call `ordinal`, if `function` is what was called; none: the call is live.
+    ///
+    /// # Errors
+    /// If something else is recorded there, or something is recorded after it and nothing here.
+    pub fn call(&mut self, ordinal: u32, function: &str) -> Result<Option<Recorded>, Mismatch> {
+        let got = || format!("{function} as call {ordinal}");
+        if let Some((seq, at, item)) = self.observed.front()
+            && *at < ordinal
+        {
+            let expected = format!("{} after call {at}", item.function());
+            return Err(Mismatch { seq: *seq, expected, got: got(), field: "function".into() });
+        }
+        match self.calls.remove(&ordinal) {
+            Some(recorded) if recorded.function() == function => Ok(Some(recorded)),
+            Some(recorded) => {
+                let expected = format!("{} as call {ordinal}", recorded.function());
+                Err(Mismatch { seq: recorded.seq(), expected, got: got(), field: "function".into() })
+            }
+            None => match self.calls.first_key_value() {
+                Some((at, recorded)) => {
+                    let expected = format!("{} as call {at}", recorded.function());
+                    Err(Mismatch { seq: recorded.seq(), expected, got: got(), field: "position".into() })
+                }
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// At the end of the step nothing recorded may be left (R6).
+    ///
+    /// # Errors
+    /// If something is.
+    pub fn finish(&self) -> Result<(), Mismatch> {
+        let left = match (self.observed.front(), self.calls.first_key_value()) {
+            (Some((seq, at, item)), _) => Some((*seq, format!("{} after call {at}", item.function()))),
+            (None, Some((at, recorded))) => {
+                Some((recorded.seq(), format!("{} as call {at}", recorded.function())))
+            }
+            (None, None) => None,
+        };
+        match left {
+            None => Ok(()),
+            Some((seq, expected)) => {
+                Err(Mismatch { seq, expected, got: "the end of the step".into(), field: "function".into() })
+            }
+        }
+    }
+}
+
+impl Recorded {
+    /// The seq of its first entry.
+    pub fn seq(&self) -> u64 {
+        self.entries.first().map_or(0, |entry| entry.seq)
+    }
+
+    /// Its first entry.
+    pub fn first(&self) -> Option<&Entry> {
+        self.entries.first()
+    }
+
+    fn kind(&self) -> &str {
+        self.entries.first().map_or("nothing", |entry| entry.fact.kind())
+    }
+
+    /// The function whose call it records.
+    pub fn function(&self) -> &'static str {
+        match self.entries.first().map(|entry| &entry.fact) {
+            Some(Fact::ModelStarted(_)) => "model.complete",
+            Some(Fact::ToolsRequested(_)) => "tools.call",
+            Some(Fact::AgentMessage(_)) => "session.say",
+            Some(Fact::AgentTitle(_)) => "session.set-title",
+            Some(Fact::Custom(_)) => "session.emit",
+            _ => "an unknown call",
+        }
+    }
+
+    /// The start of the use at `index`, or of a call that is none of many.
+    pub fn started(&self, index: u32) -> Option<&Entry> {
+        self.at(index).find(|entry| matches!(entry.fact, Fact::ToolStarted(_) | Fact::ModelStarted(_)))
+    }
+
+    /// The end of the use at `index`, or of a call that is none of many.
+    pub fn ended(&self, index: u32) -> Option<&Entry> {
+        self.at(index).find(|entry| {
+            matches!(
+                entry.fact,
+                Fact::ToolCompleted(_) | Fact::ToolLost(_) | Fact::ModelCompleted(_) | Fact::ModelLost(_)
+            )
+        })
+    }
+
+    /// The start of a hook on the use at `index`.
+    pub fn asked(&self, index: u32, hook: u32) -> Option<&Entry> {
+        self.at(index).find(|entry| matches!(&entry.fact, Fact::HookStarted(body) if body.hook == hook))
+    }
+
+    /// A hook's verdict on the use at `index`, and its seq.
+    pub fn verdict(&self, index: u32, hook: u32) -> Option<(u64, &HookVerdict)> {
+        self.at(index).find_map(|entry| match &entry.fact {
+            Fact::HookVerdict(body) if body.hook == hook => Some((entry.seq, body)),
+            _ => None,
+        })
+    }
+
+    fn at(&self, index: u32) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.place.index == index)
+    }
+}

@@ -1,0 +1,315 @@
+//! The folded session: all that its journal says, in the shape that deciding needs. It is changed by
+//! `apply` alone, live and in recovery.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rewake_wire::{Status, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Effect;
+use crate::entry::{Entry, Place};
+use crate::error::Corrupt;
+use crate::fact::{Created, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
+use crate::ids::{Digest, Head, SessionId, Timestamp};
+use crate::transitions::{call, hook, inbox, life, step, turn};
+
+/// A session, folded from its journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// The newest entry.
+    pub head: Head,
+    /// What it runs with; none before its first entry.
+    pub created: Option<Box<Created>>,
+    /// When its first entry was appended.
+    pub created_at: Timestamp,
+    /// When its newest entry was appended.
+    pub updated_at: Timestamp,
+    /// Its title.
+    pub title: Option<String>,
+    /// Which inbox rows are in the journal.
+    pub taken: Taken,
+    /// Turns opened so far.
+    pub turns: u32,
+    /// The open turn.
+    pub turn: Option<Turn>,
+    /// Taken in and not yet given to a step.
+    pub pending: StepInput,
+    /// What the last completed step saved.
+    pub saved: Option<StateRef>,
+    /// Calls that have a start and no end, by the start's seq.
+    pub calls: BTreeMap<u64, OpenCall>,
+    /// Open questions.
+    pub questions: BTreeSet<String>,
+    /// How often it was loaded, and what this load has done about SessionStart.
+    pub load: Load,
+    /// How it ended for good.
+    pub ended: Option<Ended>,
+    /// What its models counted.
+    pub usage: Usage,
+    /// The greatest monotonic reading that a guest was given, in nanoseconds.
+    pub monotonic_ns_max: u64,
+}
+
+/// The inbox rows that are in the journal: a fact per row, not a high-water mark (R1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Every row up to here is taken.
+    through: u64,
+    /// Taken rows beyond it.
+    beyond: BTreeSet<u64>,
+}
+
+impl Taken {
+    /// Whether the row is in the journal.
+    pub fn contains(&self, n: u64) -> bool {
+        n <= self.through || self.beyond.contains(&n)
+    }
+
+    /// Marks a row; false if it was marked already.
+    pub(crate) fn insert(&mut self, n: u64) -> bool {
+        let new = !self.contains(n) && self.beyond.insert(n);
+        while self.beyond.remove(&(self.through + 1)) {
+            self.through += 1;
+        }
+        new
+    }
+}
+
+/// The open turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its number in the session.
+    pub number: u32,
+    /// Its first entry: that of the first command it took in.
+    pub first_seq: u64,
+    /// Steps started so far.
+    pub steps: u32,
+    /// What the last completed step wanted next.
+    pub after: Option<Next>,
+    /// The open step.
+    pub step: Option<Step>,
+    /// What it waits for.
+    pub waiting: Option<WaitOn>,
+    /// What its models counted.
+    pub usage: Usage,
+}
+
+/// The open step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its number in the turn.
+    pub number: u32,
+    /// Seq of its `step.started`.
+    pub started_seq: u64,
+    /// What was fixed before it ran.
+    pub fixed: StepStarted,
+    /// The entries it caused, to be claimed by a replay.
+    pub entries: Vec<Entry>,
+    /// Consecutive re-runs that added no entry.
+    pub reruns: u32,
+    /// It added an entry since it was last run.
+    pub progressed: bool,
+    /// Its next re-run does not count: it was let go of in good order.
+    pub excused: bool,
+}
+
+/// A call with a start and no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// Where it belongs.
+    pub place: Place,
+    /// What is being done.
+    pub kind: CallKind,
+    /// Whether it may be performed again.
+    pub effect: Effect,
+    /// Attempts beyond the first.
+    pub retries: u32,
+}
+
+/// What an open call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallKind {
+    /// Asks a model.
+    Model,
+    /// Runs a tool.
+    Tool,
+    /// Asks a hook.
+    Hook(OpenHook),
+}
+
+/// A hook that was asked and has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenHook {
+    /// The pinned hook's index.
+    pub hook: u32,
+    /// Why it fires, if it is a SessionStart.
+    pub source: Option<Source>,
+    /// What its verdict will be bound to.
+    pub binding: Digest,
+}
+
+/// How often the session was loaded, and what is done about SessionStart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Loads so far.
+    pub count: u64,
+    /// Hooks whose `startup` verdict is recorded: they never see `startup` again.
+    pub startup_hooks: BTreeSet<u32>,
+    /// Hooks that this load has a SessionStart verdict of.
+    pub fired_hooks: BTreeSet<u32>,
+    /// A step was started or run again since this load: SessionStart's time is over.
+    pub stepped: bool,
+}
+
+/// How a session ended for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// It was stopped.
+    Stopped,
+    /// It failed.
+    Failed,
+}
+
+impl Session {
+    /// A session without an entry.
+    pub fn new(id: SessionId) -> Self {
+        Session {
+            id,
+            head: Head::default(),
+            created: None,
+            created_at: Timestamp::default(),
+            updated_at: Timestamp::default(),
+            title: None,
+            taken: Taken::default(),
+            turns: 0,
+            turn: None,
+            pending: StepInput::default(),
+            saved: None,
+            calls: BTreeMap::new(),
+            questions: BTreeSet::new(),
+            load: Load::default(),
+            ended: None,
+            usage: Usage::default(),
+            monotonic_ns_max: 0,
+        }
+    }
+
+    /// Folds one entry. No I/O, no clock, no randomness.
+    ///
+    /// # Errors
+    /// If the entry does not follow the head, or says what cannot be after the ones before it. The
+    /// session is then in no defined state and must be dropped.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), Corrupt> {
+        if entry.seq != self.head.seq + 1 || entry.prev_hash != self.head.hash {
+            return Err(Corrupt::at(entry.seq, format!("does not follow entry {}", self.head.seq)));
+        }
+        self.apply_fact(entry)
+            .map_err(|what| Corrupt::at(entry.seq, format!("{}: {what}", entry.fact.kind())))?;
+        self.head = Head { seq: entry.seq, hash: entry.hash };
+        self.updated_at = entry.at;
+        Ok(())
+    }
+
+    fn apply_fact(&mut self, entry: &Entry) -> Result<(), &'static str> {
+        if self.created.is_none() && !matches!(entry.fact, Fact::SessionCreated(_)) {
+            return Err("the session was not created before");
+        }
+        step::keep_for_replay(self, entry);
+        match &entry.fact {
+            Fact::SessionCreated(body) => life::created(self, entry, body),
+            Fact::SessionLoaded(_) => life::loaded(self),
+            Fact::SessionUnloaded(_) => life::unloaded(self),
+            Fact::SessionTitled(body) => life::titled(self, &body.title),
+            Fact::AgentTitle(body) => life::titled(self, &body.title),
+            Fact::SessionStopped(_) => life::ended(self, Ended::Stopped),
+            Fact::SessionFailed(_) => life::ended(self, Ended::Failed),
+            Fact::UserMessage(body) => inbox::message(self, entry, body),
+            Fact::UserAnswer(body) => inbox::answer(self, body),
+            Fact::UserInterrupt(body) => inbox::take(self, body.n),
+            Fact::UserStop(body) => inbox::take(self, body.n),
+            Fact::CommandRejected(body) => inbox::take(self, body.n),
+            Fact::TurnStarted(_) => turn::started(self, entry),
+            Fact::TurnSteered(_) => turn::steered(self),
+            Fact::TurnWaiting(body) => turn::waiting(self, body),
+            Fact::TurnCompleted(_) => turn::completed(self, entry),
+            Fact::TurnInterrupted(_) => turn::broken(self, entry, crate::fact::Ending::Interrupted),
+            Fact::TurnFailed(body) => turn::failed(self, entry, body),
+            Fact::StepStarted(body) => step::started(self, entry, body),
+            Fact::StepCompleted(body) => step::completed(self, body),
+            Fact::StepAborted(body) => step::aborted(self, body),
+            Fact::StepRerun(body) => step::rerun(self, body),
+            Fact::StepObserved(body) => step::observed(self, body),
+            Fact::ModelStarted(_) => call::started(self, entry, CallKind::Model, Effect::Idempotent),
+            Fact::ModelCompleted(body) => call::model_completed(self, body),
+            Fact::ModelLost(body) => call::ended(self, body.start, CallKind::Model),
+            Fact::ToolStarted(body) => call::started(self, entry, CallKind::Tool, body.class),
+            Fact::ToolCompleted(body) => match body.start {
+                Some(start) => call::ended(self, start, CallKind::Tool),
+                None => Ok(()),
+            },
+            Fact::ToolLost(body) => call::ended(self, body.start, CallKind::Tool),
+            Fact::CallRetried(body) => call::retried(self, body),
+            Fact::HookStarted(body) => hook::started(self, entry, body),
+            Fact::HookVerdict(body) => hook::verdict(self, body),
+            Fact::QuestionAsked(body) => turn::asked(self, &body.id),
+            Fact::QuestionWithdrawn(body) => turn::withdrawn(self, &body.id),
+            Fact::ToolsRequested(_) | Fact::AgentMessage(_) | Fact::LogLines(_) | Fact::Custom(_) => Ok(()),
+            Fact::SnapshotTaken(_) | Fact::SnapshotRejected(_) => Ok(()),
+        }
+    }
+
+    /// The status, derived from the entries.
+    pub fn status(&self) -> Status {
+        match (&self.ended, &self.turn) {
+            (Some(Ended::Stopped), _) => Status::Stopped,
+            (Some(Ended::Failed), _) => Status::Failed,
+            (None, Some(turn)) if turn.waiting.is_some() => Status::Awaiting,
+            (None, Some(_)) => Status::Running,
+            (None, None) if self.turns == 0 => Status::Queued,
+            (None, None) => Status::Awaiting,
+        }
+    }
+
+    /// The pins.
+    ///
+    /// # Panics
+    /// If the session has no entry: a bug of the caller, who must have loaded or created it.
+    pub fn pins(&self) -> &Created {
+        self.created.as_deref().expect("a session is created by its first entry")
+    }
+
+    /// The open step, and its turn's number.
+    pub fn open_step(&self) -> Option<(u32, &Step)> {
+        let turn = self.turn.as_ref()?;
+        turn.step.as_ref().map(|step| (turn.number, step))
+    }
+}
+
+/// Folds a journal from its start.
+///
+/// # Errors
+/// As [`Session::apply`].
+pub fn fold<'a>(id: SessionId, entries: impl IntoIterator<Item = &'a Entry>) -> Result<Session, Corrupt> {
+    let mut session = Session::new(id);
+    for entry in entries {
+        session.apply(entry)?;
+    }
+    Ok(session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taken_is_a_set_of_rows() {
+        let mut taken = Taken::default();
+        assert!(taken.insert(3) && taken.contains(3) && !taken.contains(2));
+        assert!(!taken.insert(3));
+        assert!(taken.insert(1) && taken.insert(2));
+        assert_eq!(taken, Taken { through: 3, beyond: BTreeSet::new() });
+        assert!(!taken.insert(2));
+    }
+}

@@ -1,0 +1,69 @@
+//! The session as a whole: created, loaded, unloaded, titled, ended.
+
+use super::Applied;
+use crate::decide::{Decision, Then};
+use crate::entry::{Draft, Entry, Place};
+use crate::error::Refusal;
+use crate::fact::{Created, SessionUnloaded};
+use crate::limits;
+use crate::session::{Ended, Load, Session};
+
+/// Decides `session.created`.
+pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Refusal> {
+    if session.created.is_some() {
+        return Err(Refusal::Conflict(format!("session {} exists already", session.id)));
+    }
+    let harness = created.components.get(created.agent.harness as usize);
+    if harness.is_none_or(|component| component.kind != crate::fact::PluginKind::Harness) {
+        return Err(Refusal::Rule("a session's harness must be one of its components, and a harness"));
+    }
+    let count = created.components.len();
+    let mut named = created.tools.iter().map(|tool| tool.component);
+    if named.any(|index| index as usize >= count)
+        || created.hooks.iter().any(|hook| hook.component as usize >= count)
+    {
+        return Err(Refusal::Rule("a tool or hook names a component that the session does not have"));
+    }
+    Ok(Decision::append(vec![Draft::system(Place::default(), created)]))
+}
+
+/// Decides `session.unloaded`. The guest, if one runs, must have been dropped.
+pub(crate) fn unload(_session: &Session, why: String) -> Result<Decision, Refusal> {
+    let entries = vec![Draft::system(Place::default(), SessionUnloaded { why })];
+    Ok(Decision { entries, then: Then::Ended, ..Decision::default() })
+}
+
+pub(crate) fn created(session: &mut Session, entry: &Entry, body: &Created) -> Applied {
+    if session.created.is_some() {
+        return Err("the session was created before");
+    }
+    session.created = Some(Box::new(body.clone()));
+    session.created_at = entry.at;
+    Ok(())
+}
+
+pub(crate) fn loaded(session: &mut Session) -> Applied {
+    let startup_hooks = std::mem::take(&mut session.load.startup_hooks);
+    session.load = Load { count: session.load.count + 1, startup_hooks, ..Load::default() };
+    Ok(())
+}
+
+pub(crate) fn unloaded(session: &mut Session) -> Applied {
+    if let Some(step) = session.turn.as_mut().and_then(|turn| turn.step.as_mut()) {
+        step.excused = true;
+    }
+    Ok(())
+}
+
+pub(crate) fn titled(session: &mut Session, title: &str) -> Applied {
+    session.title = Some(limits::cut_chars(title, limits::TITLE_CHARS_MAX));
+    Ok(())
+}
+
+pub(crate) fn ended(session: &mut Session, how: Ended) -> Applied {
+    if session.ended.is_some() {
+        return Err("the session has ended before");
+    }
+    session.ended = Some(how);
+    Ok(())
+}

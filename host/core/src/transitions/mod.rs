@@ -1,0 +1,13 @@
+//! One family of inputs a file: what is decided on them, and how their entries are folded.
+
+pub(crate) mod call;
+pub mod firing;
+pub(crate) mod hook;
+pub(crate) mod inbox;
+pub(crate) mod life;
+pub(crate) mod record;
+pub(crate) mod step;
+pub(crate) mod turn;
+
+/// What folding a fact gives: what is wrong with it, if it cannot be.
+pub(crate) type Applied = Result<(), &'static str>;

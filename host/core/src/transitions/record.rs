@@ -1,0 +1,182 @@
+//! What a running step, or a hook that fires, may have recorded: the gate through which every fact of
+//! a guest's doing passes (journal.md R3 to R5).
+
+use rewake_wire::Outcome;
+
+use super::hook::binding;
+use crate::decide::{Decision, Then};
+use crate::entry::{Draft, Entry, Place};
+use crate::error::Refusal;
+use crate::fact::{CUSTOM, CallRetried, Decision as Verdict, Fact, HookStarted, ToolStarted, ToolsRequested};
+use crate::limits;
+use crate::session::{CallKind, Session, Step};
+
+/// Decides whether a fact may be recorded.
+pub(crate) fn record(session: &Session, draft: Draft) -> Result<Decision, Refusal> {
+    match &draft.fact {
+        Fact::SnapshotTaken(_) => {}
+        Fact::HookStarted(body) if body.source.is_some() => session_start(session, body)?,
+        Fact::HookVerdict(body) if draft.place.step == 0 => {
+            is_open(session, body.start, draft.place)?;
+        }
+        Fact::CallRetried(body) if draft.place.step == 0 => retried(session, draft.place, body)?,
+        fact => {
+            let step = in_open_step(session, draft.place)?;
+            of_step(session, step, draft.place, fact)?;
+        }
+    }
+    Ok(Decision { entries: vec![draft], then: Then::Again, drops_guest: false })
+}
+
+fn in_open_step(session: &Session, place: Place) -> Result<&Step, Refusal> {
+    match session.open_step() {
+        Some((turn, step)) if place.is_in_step(turn, step.number) => Ok(step),
+        _ => Err(Refusal::Rule("it belongs to a step that is not open")),
+    }
+}
+
+fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<(), Refusal> {
+    let starts = matches!(fact, Fact::ModelStarted(_) | Fact::ToolsRequested(_) | Fact::AgentMessage(_));
+    if (starts || matches!(fact, Fact::Custom(_))) && session.head.seq >= limits::SESSION_ENTRIES_MAX {
+        return Err(Refusal::Limit {
+            what: "entries of a session",
+            got: session.head.seq + 1,
+            max: limits::SESSION_ENTRIES_MAX,
+        });
+    }
+    match fact {
+        Fact::StepObserved(_) | Fact::LogLines(_) | Fact::AgentMessage(_) | Fact::AgentTitle(_) => Ok(()),
+        Fact::Custom(custom) if custom.kind.len() > CUSTOM.len() && custom.kind.starts_with(CUSTOM) => Ok(()),
+        Fact::ModelStarted(_) => Ok(()),
+        Fact::ModelCompleted(body) => is_kind(session, body.start, place, CallKind::Model),
+        Fact::ModelLost(body) => is_kind(session, body.start, place, CallKind::Model),
+        Fact::ToolsRequested(body) => requested(session, body),
+        Fact::ToolStarted(body) => tool_started(session, step, place, body),
+        Fact::ToolCompleted(body) => match body.start {
+            Some(start) => is_kind(session, start, place, CallKind::Tool),
+            None => refused(step, place, body.outcome),
+        },
+        Fact::ToolLost(body) => is_kind(session, body.start, place, CallKind::Tool),
+        Fact::CallRetried(body) => retried(session, place, body),
+        Fact::HookStarted(_) => use_at(step, place).map(|_| ()),
+        Fact::HookVerdict(body) => is_open(session, body.start, place),
+        _ => Err(Refusal::Rule("a step may not record that")),
+    }
+}
+
+fn session_start(session: &Session, body: &HookStarted) -> Result<(), Refusal> {
+    let is_due = super::firing::due(session).iter().any(|firing| {
+        firing.hook == body.hook && Some(firing.source) == body.source && firing.start.is_none()
+    });
+    if is_due { Ok(()) } else { Err(Refusal::Rule("the hook is not due to be told of the start")) }
+}
+
+fn requested(session: &Session, body: &ToolsRequested) -> Result<(), Refusal> {
+    if body.uses.len() > limits::USES_MAX {
+        return Err(Refusal::Limit {
+            what: "tool uses of one call",
+            got: body.uses.len() as u64,
+            max: limits::USES_MAX as u64,
+        });
+    }
+    let hooks = session.pins().hooks.len();
+    if body.uses.iter().any(|one| one.hooks.iter().any(|hook| *hook as usize >= hooks)) {
+        return Err(Refusal::Rule("a use names a hook that the session does not have"));
+    }
+    Ok(())
+}
+
+/// The request that a place belongs to, and its use there.
+fn use_at(step: &Step, place: Place) -> Result<&crate::fact::RequestedUse, Refusal> {
+    let request = at(step, place.ordinal).find_map(|entry| match &entry.fact {
+        Fact::ToolsRequested(body) => Some(body),
+        _ => None,
+    });
+    request
+        .and_then(|body| body.uses.get(place.index as usize))
+        .ok_or(Refusal::Rule("no tool use was requested at that place"))
+}
+
+/// The entries of one call, newest first; calls do not overlap, so the search ends where it must.
+fn at(step: &Step, ordinal: u32) -> impl Iterator<Item = &Entry> {
+    step.entries
+        .iter()
+        .rev()
+        .skip_while(move |entry| entry.place.ordinal > ordinal)
+        .take_while(move |entry| entry.place.ordinal == ordinal || entry.place.ordinal == 0)
+        .filter(move |entry| entry.place.ordinal == ordinal)
+}
+
+/// R4 and hooks.md: a tool runs only as it was asked for, by its pinned definition, and after every
+/// hook that must judge it has let exactly this pass.
+fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted) -> Result<(), Refusal> {
+    let requested = use_at(step, place)?;
+    if requested.name != body.name || requested.arguments != body.arguments {
+        return Err(Refusal::Rule("a tool may start only with the arguments that were requested"));
+    }
+    let pin = session.pins().tools.iter().find(|tool| tool.name == body.name);
+    if pin.is_none_or(|tool| tool.definition != body.definition || tool.effect != body.class) {
+        return Err(Refusal::Rule("a tool may start only by its pinned definition and class"));
+    }
+    let begun = |entry: &&Entry| {
+        entry.place == place && matches!(entry.fact, Fact::ToolStarted(_) | Fact::ToolCompleted(_))
+    };
+    if at(step, place.ordinal).any(|entry| begun(&entry)) {
+        return Err(Refusal::Rule("the use was started or refused before"));
+    }
+    let expected = binding(&session.id, place, body.definition, body.arguments);
+    for hook in &requested.hooks {
+        let passed = at(step, place.ordinal).any(|entry| match &entry.fact {
+            Fact::HookVerdict(verdict) => {
+                entry.place == place
+                    && verdict.hook == *hook
+                    && verdict.decision != Verdict::Deny
+                    && verdict.binding == expected
+                    && body.verdicts.contains(&entry.seq)
+            }
+            _ => false,
+        });
+        if !passed {
+            return Err(Refusal::Rule("a hook that must judge the use has not let it pass"));
+        }
+    }
+    Ok(())
+}
+
+fn refused(step: &Step, place: Place, outcome: Outcome) -> Result<(), Refusal> {
+    use_at(step, place)?;
+    let begun = |entry: &Entry| {
+        entry.place == place && matches!(entry.fact, Fact::ToolStarted(_) | Fact::ToolCompleted(_))
+    };
+    if at(step, place.ordinal).any(begun) {
+        return Err(Refusal::Rule("the use was started or refused before"));
+    }
+    match outcome {
+        Outcome::Denied | Outcome::Error => Ok(()),
+        _ => Err(Refusal::Rule("a tool that was not started can only have been refused")),
+    }
+}
+
+fn retried(session: &Session, place: Place, body: &CallRetried) -> Result<(), Refusal> {
+    is_open(session, body.start, place)?;
+    let call = &session.calls[&body.start];
+    if !call.effect.is_repeatable() {
+        return Err(Refusal::Rule("a call of class `once` is never repeated"));
+    }
+    if body.n != call.retries + 1 || body.n > limits::RETRIES_MAX {
+        return Err(Refusal::Rule("the call was tried as often as it may be"));
+    }
+    Ok(())
+}
+
+fn is_open(session: &Session, start: u64, place: Place) -> Result<(), Refusal> {
+    match session.calls.get(&start) {
+        Some(call) if call.place == place => Ok(()),
+        _ => Err(Refusal::Rule("an end needs an open start at the same place")),
+    }
+}
+
+fn is_kind(session: &Session, start: u64, place: Place, kind: CallKind) -> Result<(), Refusal> {
+    is_open(session, start, place)?;
+    if session.calls[&start].kind == kind { Ok(()) } else { Err(Refusal::Rule("an end of another kind")) }
+}

@@ -1,0 +1,154 @@
+//! Steps: started with a fixed input, run again, ended. State advances only by completed steps.
+
+use super::{Applied, inbox, turn};
+use crate::decide::{Decision, StepEnd, StepOutcome};
+use crate::entry::{Draft, Entry, Place};
+use crate::error::Refusal;
+use crate::fact::{
+    Fact, Next, Observed, Scope, SessionFailed, StepAborted, StepCompleted, StepInput, StepObserved,
+    StepRerun, StepStarted,
+};
+use crate::limits;
+use crate::session::{Session, Step};
+
+/// Decides what a step's end comes to: one transaction, the turn's end included.
+pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> {
+    let Some(turn) = &session.turn else { return Err(Refusal::Rule("a step ended and no turn is open")) };
+    let Some(step) = &turn.step else { return Err(Refusal::Rule("a step ended and none is open")) };
+    let place = Place::step(turn.number, step.number);
+    let mut entries = Vec::new();
+    if !end.observed.is_empty() {
+        let at = Place { ordinal: end.ordinal, ..place };
+        entries.push(Draft::agent(at, StepObserved { items: end.observed }));
+    }
+    entries.extend(end.logs.map(|logs| Draft::agent(place, logs)));
+    match end.outcome {
+        StepOutcome::Completed { next, state, calls } => {
+            if !session.calls.is_empty() {
+                return Err(Refusal::Rule("a step cannot end well while a call of it is open"));
+            }
+            check_questions(session, &next)?;
+            entries.push(Draft::agent(place, StepCompleted { next: next.clone(), state, calls }));
+            entries.extend(turn::follow(turn, &next));
+        }
+        StepOutcome::Broken { how, scope, code, detail } => {
+            let mut failure = turn::fail(session, turn, how, scope, &code, &detail);
+            if scope == Scope::Session {
+                let last = failure.len() - 1;
+                let why = "the session failed";
+                let open = end.rows.iter().filter(|row| !session.taken.contains(row.n)).cloned();
+                let rows: Vec<_> = open.collect();
+                let failed = SessionFailed { code, detail: limits::cut(&detail, limits::DETAIL_BYTES_MAX) };
+                let before = inbox::rejections(&rows, None, why)
+                    .chain([Draft::system(Place::default(), failed)])
+                    .collect::<Vec<_>>();
+                failure.splice(last..last, before);
+            }
+            entries.extend(failure);
+        }
+    }
+    Ok(Decision::append(entries))
+}
+
+fn check_questions(session: &Session, next: &Next) -> Result<(), Refusal> {
+    let Next::Ask(questions) = next else { return Ok(()) };
+    if questions.is_empty() {
+        return Err(Refusal::Conflict("the harness ended its step with `ask` and no question".into()));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for question in questions {
+        if question.id.is_empty() || question.id.len() > limits::ID_BYTES_MAX {
+            return Err(Refusal::Conflict(format!(
+                "the question's id {:?} must have 1 to {} bytes",
+                question.id,
+                limits::ID_BYTES_MAX
+            )));
+        }
+        if session.questions.contains(&question.id) || !seen.insert(&question.id) {
+            return Err(Refusal::Conflict(format!("two open questions have the id {:?}", question.id)));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps what the open step caused, so that a re-run can claim it.
+pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry) {
+    let Some(turn) = &mut session.turn else { return };
+    let number = turn.number;
+    let Some(step) = turn.step.as_mut().filter(|step| entry.place.is_in_step(number, step.number)) else {
+        return;
+    };
+    match entry.fact {
+        Fact::StepStarted(_) | Fact::StepCompleted(_) | Fact::StepAborted(_) | Fact::StepRerun(_) => {}
+        _ => {
+            step.progressed |= !matches!(entry.fact, Fact::CallRetried(_));
+            step.entries.push(entry.clone());
+        }
+    }
+}
+
+pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) -> Applied {
+    let saved = session.saved;
+    let turn = turn::open_turn(session)?;
+    if turn.step.is_some() {
+        return Err("another step is open");
+    }
+    if entry.place != Place::step(turn.number, turn.steps + 1) {
+        return Err("steps are numbered without gaps");
+    }
+    if body.state != saved {
+        return Err("it starts from another state than the last completed step saved");
+    }
+    turn.steps += 1;
+    turn.after = None;
+    turn.waiting = None;
+    turn.step = Some(Step {
+        number: turn.steps,
+        started_seq: entry.seq,
+        fixed: body.clone(),
+        entries: Vec::new(),
+        reruns: 0,
+        progressed: false,
+        excused: false,
+    });
+    session.pending = StepInput::default();
+    session.load.stepped = true;
+    Ok(())
+}
+
+pub(crate) fn rerun(session: &mut Session, body: &StepRerun) -> Applied {
+    let step = turn::open_turn(session)?.step.as_mut().ok_or("no step is open")?;
+    step.reruns = body.again;
+    step.progressed = false;
+    step.excused = false;
+    session.load.stepped = true;
+    Ok(())
+}
+
+pub(crate) fn completed(session: &mut Session, body: &StepCompleted) -> Applied {
+    if !session.calls.is_empty() {
+        return Err("a call of it is still open");
+    }
+    let turn = turn::open_turn(session)?;
+    turn.step.take().ok_or("no step is open")?;
+    turn.after = Some(body.next.clone());
+    session.saved = body.state;
+    Ok(())
+}
+
+/// What hooks had to say to a step that did not complete is said again.
+pub(crate) fn aborted(session: &mut Session, _body: &StepAborted) -> Applied {
+    let step = turn::open_turn(session)?.step.take().ok_or("no step is open")?;
+    session.pending.contexts.splice(0..0, step.fixed.input.contexts);
+    Ok(())
+}
+
+pub(crate) fn observed(session: &mut Session, body: &StepObserved) -> Applied {
+    session.open_step().ok_or("no step is open")?;
+    for item in &body.items {
+        if let Observed::Monotonic(ns) = item {
+            session.monotonic_ns_max = session.monotonic_ns_max.max(*ns);
+        }
+    }
+    Ok(())
+}

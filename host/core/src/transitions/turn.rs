@@ -1,0 +1,277 @@
+//! Turns: opening, going on, waiting, ending. `advance` is the one place that says what is due.
+
+use super::{Applied, firing, hook, inbox};
+use crate::command::Command;
+use crate::decide::{Advance, Decision, Then};
+use crate::entry::{Draft, Entry, Place};
+use crate::error::Refusal;
+use crate::fact::{
+    Ending, Fact, Lost, ModelLost, Next, QuestionWithdrawn, Scope, StepAborted, StepRerun, StepStarted,
+    ToolLost, TurnCompleted, TurnFailed, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
+};
+use crate::ids::Digest;
+use crate::limits;
+use crate::session::{CallKind, Session, Step, Turn};
+
+/// Decides what is due.
+pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, Refusal> {
+    if session.ended.is_some() {
+        return Ok(Decision::then(Then::Ended));
+    }
+    let rows: Vec<_> = advance.rows.iter().filter(|row| !session.taken.contains(row.n)).cloned().collect();
+    if let Some(decision) = inbox::controls(session, &rows) {
+        return Ok(decision);
+    }
+    let Some(turn) = &session.turn else { return Ok(open(session, &advance, &rows)) };
+    if advance.running {
+        return Ok(Decision::then(Then::Idle(None)));
+    }
+    let firings = firing::due(session);
+    if !firings.is_empty() && !is_idle(session, turn, &advance) {
+        return Ok(Decision::then(Then::Fire(firings)));
+    }
+    if let Some(step) = &turn.step {
+        return Ok(go_on_with(session, turn, step, &advance));
+    }
+    if let Some(WaitOn::Time { on_message: true, .. }) = &turn.waiting {
+        let (mut entries, commands) = inbox::messages(&rows, turn.number);
+        if !entries.is_empty() {
+            entries.push(Draft::system(Place::turn(turn.number), TurnSteered { commands }));
+            return Ok(Decision::append(entries));
+        }
+    }
+    Ok(next_step(session, turn, &advance))
+}
+
+/// No turn is open: messages open one.
+fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> Decision {
+    if advance.running {
+        return Decision::then(Then::Idle(None));
+    }
+    let number = session.turns + 1;
+    let (mut entries, taken) = inbox::messages(rows, number);
+    let mut commands: Vec<u64> = session.pending.messages.iter().map(|message| message.n).collect();
+    commands.extend(taken);
+    if commands.is_empty() {
+        return Decision::then(Then::Idle(None));
+    }
+    entries.push(Draft::system(Place::turn(number), TurnStarted { commands }));
+    Decision::append(entries)
+}
+
+fn go_on_with(session: &Session, turn: &Turn, step: &Step, advance: &Advance) -> Decision {
+    if advance.ready {
+        return Decision::then(Then::RunStep);
+    }
+    let again = match (step.progressed, step.excused) {
+        (true, _) => 1,
+        (false, true) => step.reruns,
+        (false, false) => step.reruns + 1,
+    };
+    if again > limits::RERUNS_MAX {
+        let detail = format!(
+            "the step was begun {again} times without adding an entry; what kills its host must not be tried for ever"
+        );
+        return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "reruns", &detail));
+    }
+    let place = Place::step(turn.number, step.number);
+    Decision::append(vec![Draft::system(place, StepRerun { again })])
+}
+
+/// Whether the turn waits for something that is not there yet.
+fn is_idle(session: &Session, turn: &Turn, advance: &Advance) -> bool {
+    match &turn.waiting {
+        None => false,
+        Some(WaitOn::Answers(_)) => !session.questions.is_empty(),
+        Some(WaitOn::Time { until, on_message }) => {
+            let has_message = *on_message
+                && (!session.pending.messages.is_empty()
+                    || advance.rows.iter().any(|row| {
+                        matches!(row.command, Command::Message { .. }) && !session.taken.contains(row.n)
+                    }));
+            !has_message && until.is_none_or(|until| advance.now < until)
+        }
+    }
+}
+
+fn next_step(session: &Session, turn: &Turn, advance: &Advance) -> Decision {
+    if is_idle(session, turn, advance) {
+        let until = match &turn.waiting {
+            Some(WaitOn::Time { until, .. }) => *until,
+            _ => None,
+        };
+        return Decision::then(Then::Idle(until));
+    }
+    if turn.steps >= limits::TURN_STEPS_MAX {
+        let detail = format!("a turn has at most {} steps", limits::TURN_STEPS_MAX);
+        return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "steps", &detail));
+    }
+    let pins = session.pins();
+    let harness = &pins.components[pins.agent.harness as usize];
+    let place = Place::step(turn.number, turn.steps + 1);
+    let started = StepStarted {
+        input: session.pending.clone(),
+        state: session.saved,
+        component: harness.digest,
+        seed: Digest::of_parts([advance.seed.0.as_slice(), &turn.steps.to_le_bytes()]),
+    };
+    Decision::append(vec![Draft::system(place, started)])
+}
+
+/// What must stand before a turn's end: each open call gets exactly one terminal entry, questions are
+/// withdrawn, and the open step is aborted.
+pub(crate) fn closings(session: &Session, how: Ending, detail: &str) -> Vec<Draft> {
+    let mut entries = Vec::new();
+    for (start, call) in &session.calls {
+        let fact: Fact = match call.kind {
+            CallKind::Tool => ToolLost { start: *start, why: Lost::Interrupted }.into(),
+            CallKind::Model => ModelLost { start: *start, why: Lost::Interrupted }.into(),
+            CallKind::Hook(hook) => hook::lost(session, *start, hook, "the turn ended while it ran").into(),
+        };
+        entries.push(Draft::system(call.place, fact));
+    }
+    let Some(turn) = &session.turn else { return entries };
+    for id in &session.questions {
+        entries.push(Draft::system(Place::turn(turn.number), QuestionWithdrawn { id: id.clone() }));
+    }
+    if let Some(step) = &turn.step {
+        let body = StepAborted { how, detail: limits::cut(detail, limits::DETAIL_BYTES_MAX) };
+        entries.push(Draft::system(Place::step(turn.number, step.number), body));
+    }
+    entries
+}
+
+/// A turn's failure, closings and all.
+pub(crate) fn fail(
+    session: &Session,
+    turn: &Turn,
+    how: Ending,
+    scope: Scope,
+    code: &str,
+    detail: &str,
+) -> Vec<Draft> {
+    let mut entries = closings(session, how, detail);
+    let body = TurnFailed {
+        scope,
+        code: limits::cut(code, 128),
+        detail: limits::cut(detail, limits::DETAIL_BYTES_MAX),
+        usage: turn.usage,
+    };
+    entries.push(Draft::system(Place::turn(turn.number), body));
+    entries
+}
+
+/// What a completed step's wish makes of its turn.
+pub(crate) fn follow(turn: &Turn, next: &Next) -> Vec<Draft> {
+    let place = Place::turn(turn.number);
+    match next {
+        Next::More => vec![],
+        Next::Done => {
+            vec![Draft::system(place, TurnCompleted { steps: turn.steps, usage: turn.usage })]
+        }
+        Next::Ask(questions) => {
+            let asked = questions.iter().map(|question| {
+                let body = crate::fact::QuestionAsked {
+                    id: question.id.clone(),
+                    text: question.text.clone(),
+                    choices: question.choices.clone(),
+                    schema: question.schema.clone(),
+                    by: crate::fact::Asker::Harness,
+                };
+                Draft::agent(place, body)
+            });
+            let ids = questions.iter().map(|question| question.id.clone()).collect();
+            asked.chain([Draft::system(place, TurnWaiting { on: WaitOn::Answers(ids) })]).collect()
+        }
+        Next::Wait { until, on_message } => {
+            let on = WaitOn::Time { until: *until, on_message: *on_message };
+            vec![Draft::system(place, TurnWaiting { on })]
+        }
+    }
+}
+
+pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
+    if session.turn.is_some() {
+        return Err("another turn is open");
+    }
+    if session.ended.is_some() {
+        return Err("the session has ended");
+    }
+    if entry.place.turn != session.turns + 1 {
+        return Err("turns are numbered without gaps");
+    }
+    session.turns += 1;
+    session.turn = Some(Turn {
+        number: entry.place.turn,
+        first_seq: entry.seq - session.pending.messages.len() as u64,
+        steps: 0,
+        after: None,
+        step: None,
+        waiting: None,
+        usage: Default::default(),
+    });
+    Ok(())
+}
+
+pub(crate) fn steered(session: &mut Session) -> Applied {
+    open_turn(session)?.waiting = None;
+    Ok(())
+}
+
+pub(crate) fn waiting(session: &mut Session, body: &TurnWaiting) -> Applied {
+    open_turn(session)?.waiting = Some(body.on.clone());
+    Ok(())
+}
+
+pub(crate) fn asked(session: &mut Session, id: &str) -> Applied {
+    open_turn(session)?;
+    if session.questions.insert(id.to_owned()) { Ok(()) } else { Err("a question of that id is open") }
+}
+
+pub(crate) fn withdrawn(session: &mut Session, id: &str) -> Applied {
+    if session.questions.remove(id) { Ok(()) } else { Err("the question is not open") }
+}
+
+pub(crate) fn completed(session: &mut Session, entry: &Entry) -> Applied {
+    close(session, entry)?;
+    Ok(())
+}
+
+pub(crate) fn failed(session: &mut Session, entry: &Entry, body: &TurnFailed) -> Applied {
+    let how = match body.code.as_str() {
+        "timed_out" => Ending::TimedOut,
+        "trapped" | "out_of_memory" | "out_of_fuel" => Ending::Trapped,
+        _ => Ending::Failed,
+    };
+    broken(session, entry, how)
+}
+
+pub(crate) fn broken(session: &mut Session, entry: &Entry, how: Ending) -> Applied {
+    let turn = close(session, entry)?;
+    session.pending.messages.clear();
+    session.pending.unfinished =
+        Some(Unfinished { turn: turn.number, how, first_seq: turn.first_seq, last_seq: entry.seq });
+    Ok(())
+}
+
+fn close(session: &mut Session, entry: &Entry) -> Result<Turn, &'static str> {
+    let open = session.turn.as_ref().ok_or("no turn is open")?;
+    if open.number != entry.place.turn {
+        return Err("another turn is open");
+    }
+    if open.step.is_some() {
+        return Err("its step is still open");
+    }
+    if !session.calls.is_empty() {
+        return Err("a call of it is still open");
+    }
+    if !session.questions.is_empty() {
+        return Err("a question of it is still open");
+    }
+    session.pending.answers.clear();
+    session.turn.take().ok_or("no turn is open")
+}
+
+pub(crate) fn open_turn(session: &mut Session) -> Result<&mut Turn, &'static str> {
+    session.turn.as_mut().ok_or("no turn is open")
+}

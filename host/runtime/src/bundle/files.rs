@@ -1,0 +1,106 @@
+//! Where a bundle's files come from: a folder, or bytes that were kept.
+//!
+//! Knows how to read a file without leaving the folder or reading more than is allowed. Does not
+//! know what the files hold.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+
+use super::error::{Error, Invalid, quote};
+use super::manifest::MANIFEST_FILE;
+
+/// The files of one bundle.
+pub(super) trait Files {
+    /// How a person knows this file, for errors.
+    fn shown(&self, path: &str) -> String;
+    /// The bytes of a file; `path` has been checked to be a plain relative one.
+    fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid>;
+}
+
+/// A folder on this machine. Nothing outside it is ever opened, whatever links are in it.
+pub(super) struct Folder {
+    path: PathBuf,
+    dir: Dir,
+}
+
+impl Folder {
+    pub(super) fn open(path: &Path) -> Result<Folder, Error> {
+        let shown = || path.display().to_string();
+        if path.is_file() {
+            let help = "name the folder that holds it, not the file";
+            return Err(Error::whole_file(shown(), "is not a bundle's folder", Some(help.to_owned())));
+        }
+        match Dir::open_ambient_dir(path, ambient_authority()) {
+            Ok(dir) => Ok(Folder { path: path.to_owned(), dir }),
+            Err(error) => Err(Error::whole_file(
+                shown(),
+                format!("the bundle's folder cannot be opened: {error}"),
+                Some(format!("name a folder with a {MANIFEST_FILE} in it")),
+            )),
+        }
+    }
+}
+
+impl Files for Folder {
+    fn shown(&self, path: &str) -> String {
+        self.path.join(path).display().to_string()
+    }
+
+    fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid> {
+        let mut options = OpenOptions::new();
+        // A named pipe in a bundle must not make its reader wait for ever.
+        options.read(true).custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+        let file = self.dir.open_with(path, &options).map_err(|error| unreadable(path, &error))?;
+        let is_file = file.metadata().map_err(|error| unreadable(path, &error))?.is_file();
+        if !is_file {
+            return Err(Invalid::new(format!("{} is not a regular file", quote(path))));
+        }
+        let mut bytes = Vec::new();
+        file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+        within(path, Bytes::from(bytes), bytes_max)
+    }
+}
+
+fn unreadable(path: &str, error: &std::io::Error) -> Invalid {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Invalid::new(format!("there is no file {}", quote(path))).help("build it, or correct the name")
+        }
+        std::io::ErrorKind::PermissionDenied => Invalid::new(format!(
+            "{} cannot be read: {error}",
+            quote(path)
+        ))
+        .help(
+            "it must be readable, and inside the bundle's folder: links that lead out of it are not followed",
+        ),
+        _ => Invalid::new(format!("{} cannot be read: {error}", quote(path))),
+    }
+}
+
+/// Bytes that were kept, by path.
+impl Files for BTreeMap<String, Bytes> {
+    fn shown(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
+    fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid> {
+        match self.get(path) {
+            Some(bytes) => within(path, bytes.clone(), bytes_max),
+            None => Err(Invalid::new(format!("there is no file {}", quote(path)))
+                .help("the bundle was not kept whole: install it again")),
+        }
+    }
+}
+
+fn within(path: &str, bytes: Bytes, bytes_max: u64) -> Result<Bytes, Invalid> {
+    if bytes.len() as u64 > bytes_max {
+        return Err(Invalid::new(format!("{} is larger than {bytes_max} bytes", quote(path)))
+            .help("make it smaller: that is the most this version reads"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,20 @@
+//! How large a bundle and its parts may be. Knows only numbers.
+
+/// Bytes of `bundle.toml`.
+pub const MANIFEST_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of an instructions file or a script.
+pub const TEXT_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of one component. Python's, the largest measured, are about 18 MB.
+pub const COMPONENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of all files of a bundle together, since they are held in memory at once.
+pub const BUNDLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Components of one bundle.
+pub const COMPONENTS_MAX: usize = 64;
+/// Bundles of one session.
+pub const BUNDLES_MAX: usize = 64;
+/// Linear memory that a component can ask for, in bytes: what a 32-bit address reaches.
+pub const MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// Characters of a tool's name.
+pub const TOOL_NAME_CHARS_MAX: usize = 64;
+/// The longest timeout that can be written, in milliseconds: a day.
+pub const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;

@@ -1,0 +1,254 @@
+//! A bundle: its manifest, its files, and the components in them, checked as a whole.
+//!
+//! Knows one bundle. Does not know the bundles it uses (set.rs does), and compiles nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bytes::Bytes;
+use rewake_core::ids::Digest;
+use serde_spanned::Spanned;
+
+use super::component::{Inspected, inspect};
+use super::digest;
+use super::error::{Error, Invalid, Problem, quote, quote_all};
+use super::files::{Files, Folder};
+use super::limits::{BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX};
+use super::manifest::{Declared, FileRole, Instructions, Kind, MANIFEST_FILE, Manifest};
+use super::names::Name;
+use crate::providers::script::Script;
+
+/// A bundle whose every file has been read and checked.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    manifest: Manifest,
+    digest: Digest,
+    components: Vec<Component>,
+    instructions: Option<String>,
+    script: Option<Script>,
+    files: BTreeMap<String, Bytes>,
+}
+
+/// A component of a bundle.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// What the manifest says of it.
+    pub declared: Declared,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// What its bytes say.
+    pub inspected: Inspected,
+    bytes: Bytes,
+}
+
+impl Bundle {
+    /// Reads the bundle in this folder.
+    ///
+    /// # Errors
+    /// With everything that is wrong with its manifest; or, if that is well-formed, with every file.
+    pub fn load(dir: &Path) -> Result<Bundle, Error> {
+        Bundle::read(&Folder::open(dir)?)
+    }
+
+    /// The bundle that `files` are, as [`Bundle::files`] gave them. Everything is checked again.
+    ///
+    /// # Errors
+    /// As [`Bundle::load`]; and if there is a file that the manifest does not name, since the
+    /// digest would not cover it.
+    pub fn from_files(files: BTreeMap<String, Bytes>) -> Result<Bundle, Error> {
+        let bundle = Bundle::read(&files)?;
+        let extra: Vec<&str> =
+            files.keys().filter(|path| !bundle.files.contains_key(*path)).map(String::as_str).collect();
+        if extra.is_empty() {
+            return Ok(bundle);
+        }
+        let message = format!("does not name these files that came with it: {}", quote_all(extra));
+        Err(Error::whole_file(MANIFEST_FILE, message, Some("keep only what the manifest names".to_owned())))
+    }
+
+    /// What the author wrote.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.manifest.name
+    }
+
+    /// What pins it: covers the manifest and every file that the manifest names.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Its components, in the order of the manifest.
+    pub fn components(&self) -> &[Component] {
+        &self.components
+    }
+
+    /// A component by name.
+    pub fn component(&self, name: &str) -> Option<&Component> {
+        self.components.iter().find(|component| component.name() == name)
+    }
+
+    /// The agent's instructions, wherever they are written.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// The agent's script for the scripted model.
+    pub fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
+    /// Every file that the digest covers, sorted by path; enough for [`Bundle::from_files`].
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_ref()))
+    }
+
+    fn read(source: &dyn Files) -> Result<Bundle, Error> {
+        let shown = source.shown(MANIFEST_FILE);
+        let bytes = source.read(MANIFEST_FILE, MANIFEST_BYTES_MAX).map_err(|invalid| {
+            Error::whole_file(
+                shown.as_str(),
+                invalid.message,
+                Some(format!("a bundle is a folder with a {MANIFEST_FILE} in it")),
+            )
+        })?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let message = format!("is not UTF-8 text (at byte {})", error.valid_up_to());
+            Error::whole_file(shown.as_str(), message, Some("save it as UTF-8".to_owned()))
+        })?;
+        let manifest = Manifest::parse(text, &shown)?;
+        let mut files = BTreeMap::from([(MANIFEST_FILE.to_owned(), bytes.clone())]);
+        let mut problems = Vec::new();
+        read_named(source, &manifest, &mut files, &mut problems);
+        let assembled =
+            if problems.is_empty() { assemble(source, manifest, files, &mut problems) } else { None };
+        Error::unless_none(problems, assembled)
+    }
+}
+
+impl Component {
+    /// Its name in the bundle.
+    pub fn name(&self) -> &str {
+        self.declared.name.get_ref()
+    }
+
+    /// What it is; manifest and bytes agree on it.
+    pub fn kind(&self) -> Kind {
+        self.declared.kind
+    }
+
+    /// The component itself, in the binary format.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+fn read_named(
+    source: &dyn Files,
+    manifest: &Manifest,
+    files: &mut BTreeMap<String, Bytes>,
+    problems: &mut Vec<Problem>,
+) {
+    let mut total_bytes = 0_u64;
+    for (role, path) in manifest.files() {
+        if files.contains_key(path.get_ref()) {
+            continue;
+        }
+        let bytes_max = match role {
+            FileRole::Component => COMPONENT_BYTES_MAX,
+            FileRole::Text => TEXT_BYTES_MAX,
+        };
+        let read = source.read(path.get_ref(), bytes_max).and_then(|bytes| {
+            total_bytes += bytes.len() as u64;
+            if total_bytes > BUNDLE_BYTES_MAX {
+                return Err(Invalid::new(format!(
+                    "the bundle's files are larger than {BUNDLE_BYTES_MAX} bytes"
+                ))
+                .help("split it into several bundles"));
+            }
+            Ok(bytes)
+        });
+        match read {
+            Ok(bytes) => {
+                files.insert(path.get_ref().clone(), bytes);
+            }
+            Err(invalid) => problems.push(manifest.problem(path.span(), with_build(manifest, path, invalid))),
+        }
+        if total_bytes > BUNDLE_BYTES_MAX {
+            return;
+        }
+    }
+}
+
+/// For a missing component, the command that makes it, if the author gave one.
+fn with_build(manifest: &Manifest, path: &Spanned<String>, invalid: Invalid) -> Invalid {
+    let component = manifest.components.iter().find(|component| component.source.get_ref() == path.get_ref());
+    match component.and_then(|component| component.build.as_deref()) {
+        Some(build) => invalid.help(format!("its author builds it with {}", quote(build))),
+        None => invalid,
+    }
+}
+
+/// Checks every file for what it is said to be.
+fn assemble(
+    source: &dyn Files,
+    manifest: Manifest,
+    files: BTreeMap<String, Bytes>,
+    problems: &mut Vec<Problem>,
+) -> Option<Bundle> {
+    let digests: BTreeMap<&str, Digest> =
+        files.iter().map(|(path, bytes)| (path.as_str(), Digest::of(bytes))).collect();
+    let digest = digest::of_bundle(digests.iter().map(|(path, digest)| (*path, *digest)));
+    let mut components = Vec::new();
+    for declared in &manifest.components {
+        let path = declared.source.get_ref();
+        let bytes = files[path].clone();
+        match inspect(&bytes, declared.kind) {
+            Ok(inspected) => {
+                let digest = digests[path.as_str()];
+                components.push(Component { declared: declared.clone(), digest, inspected, bytes });
+            }
+            Err(invalid) => {
+                let message = format!("{} {}", quote(path), invalid.message);
+                problems.push(manifest.problem(declared.source.span(), Invalid { message, ..invalid }));
+            }
+        }
+    }
+    let agent = manifest.agent.as_ref();
+    let instructions = match agent.and_then(|agent| agent.instructions.as_ref()) {
+        Some(Instructions::Text(text)) => Some(text.clone()),
+        Some(Instructions::File(path)) => text_of(&manifest, &files, path, problems),
+        None => None,
+    };
+    let script = agent.and_then(|agent| agent.script.as_ref()).and_then(|path| {
+        let text = text_of(&manifest, &files, path, problems)?;
+        match Script::parse(&text, &source.shown(path.get_ref())) {
+            Ok(script) => Some(script),
+            Err(error) => {
+                problems.extend(error.into_problems());
+                None
+            }
+        }
+    });
+    Some(Bundle { digest, components, instructions, script, files, manifest })
+}
+
+fn text_of(
+    manifest: &Manifest,
+    files: &BTreeMap<String, Bytes>,
+    path: &Spanned<String>,
+    problems: &mut Vec<Problem>,
+) -> Option<String> {
+    match std::str::from_utf8(&files[path.get_ref()]) {
+        Ok(text) => Some(text.to_owned()),
+        Err(error) => {
+            let message =
+                format!("{} is not UTF-8 text (at byte {})", quote(path.get_ref()), error.valid_up_to());
+            problems.push(manifest.problem(path.span(), Invalid::new(message).help("save it as UTF-8")));
+            None
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Bundles: the manifest, the components it names, and the digests that pin them.
+//!
+//! Knows what an author packs and checks all of it; every byte is untrusted. Does not compile or
+//! run components, and grants nothing: what is asked for is decided on elsewhere.
+//!
+//! Start with [`Bundle`] (one bundle) and [`load_set`] (a bundle and those it uses).
+
+mod asks;
+mod component;
+mod digest;
+mod error;
+mod files;
+mod limits;
+mod load;
+mod manifest;
+mod matcher;
+mod names;
+mod reader;
+mod set;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
+pub use component::{CONTRACT, Inspected, inspect};
+pub use error::{Error, Invalid, Place, Problem, SourceText};
+pub use limits::{
+    BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
+};
+pub use load::{Bundle, Component};
+pub use manifest::{
+    API, Agent, ConfigKey, ConfigType, Declared, HOOK_TIMEOUT_DEFAULT, Instructions, Kind, Limits,
+    MANIFEST_FILE, Manifest, On, SCHEMA,
+};
+pub use matcher::{GrantKind, HookEvent, Matcher, TriedOn};
+pub use names::{Name, Use};
+pub use set::{BundleSet, load_set};
+pub use tools::{Chosen, Offer, ToolPick, select};

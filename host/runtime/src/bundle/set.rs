@@ -1,0 +1,242 @@
+//! The bundles of a session together: the one it is run from and all that it uses.
+//!
+//! Knows how bundles name each other. Does not know installed bundles: who has them hands them in.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::digest::shown;
+use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
+use super::limits::BUNDLES_MAX;
+use super::load::{Bundle, Component};
+use super::manifest::Kind;
+use super::names::{Name, Use};
+use super::tools::{self, Chosen, Offer};
+
+/// Bundles with distinct names; the first is the root, whose agent a session runs.
+#[derive(Clone, Debug)]
+pub struct BundleSet {
+    /// Never empty.
+    bundles: Vec<Bundle>,
+}
+
+/// A folder still to be loaded, and who asked for it.
+struct Wanted {
+    folder: PathBuf,
+    by: Option<(SourceText, Range<usize>)>,
+}
+
+/// Loads the bundle in `root`, those it uses by path, those they use, and the ones in `with`.
+/// A bundle reached by two ways is loaded once, and bundles may use each other in a circle.
+/// A bundle that is used by name must be among them.
+///
+/// # Errors
+/// If a bundle is malformed, a used one is missing, or one name stands for two different bundles.
+pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
+    let mut queue: VecDeque<Wanted> = VecDeque::from([Wanted { folder: root.to_owned(), by: None }]);
+    queue.extend(with.iter().map(|folder| Wanted { folder: folder.clone(), by: None }));
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut loaded: Vec<Bundle> = Vec::new();
+    while let Some(Wanted { folder, by }) = queue.pop_front() {
+        let folder = match folder.canonicalize() {
+            Ok(folder) if seen.contains(&folder) => continue,
+            Ok(folder) => folder,
+            Err(error) => return Err(not_found(&folder, by, &error)),
+        };
+        if seen.len() == BUNDLES_MAX {
+            let message = format!("more than {BUNDLES_MAX} bundles are used together");
+            return Err(Error::whole_file(root.display().to_string(), message, None));
+        }
+        let bundle = Bundle::load(&folder)?;
+        for used in &bundle.manifest().uses {
+            if let Use::Path(path) = used.get_ref() {
+                let by = Some((bundle.manifest().source().clone(), used.span()));
+                queue.push_back(Wanted { folder: folder.join(path), by });
+            }
+        }
+        seen.push(folder);
+        loaded.push(bundle);
+    }
+    let mut loaded = loaded.into_iter();
+    match loaded.next() {
+        Some(root) => BundleSet::new(root, loaded.collect()),
+        None => Err(Error::whole_file(root.display().to_string(), "no bundle was loaded", None)),
+    }
+}
+
+fn not_found(folder: &Path, by: Option<(SourceText, Range<usize>)>, error: &std::io::Error) -> Error {
+    match by {
+        Some((source, span)) => {
+            let message =
+                format!("the used bundle {} cannot be opened: {error}", quote(&folder.to_string_lossy()));
+            let help = "correct the path; it is relative to this bundle's folder";
+            source.problem(span, Invalid::new(message).help(help)).into()
+        }
+        None => Error::whole_file(
+            folder.display().to_string(),
+            format!("the bundle's folder cannot be opened: {error}"),
+            Some("name a folder with a bundle.toml in it".to_owned()),
+        ),
+    }
+}
+
+impl BundleSet {
+    /// The set of these bundles. The same bundle twice counts once. Uses by path are not followed:
+    /// whoever kept the bundles kept those too.
+    ///
+    /// # Errors
+    /// If one name stands for two different bundles, or a bundle used by name is missing or of
+    /// another version.
+    pub fn new(root: Bundle, others: Vec<Bundle>) -> Result<BundleSet, Error> {
+        let mut problems = Vec::new();
+        let mut bundles = vec![root];
+        for bundle in others {
+            match bundles.iter().find(|known| known.name() == bundle.name()) {
+                Some(known) if known.digest() == bundle.digest() => {}
+                Some(known) => problems.push(two_of(known, &bundle)),
+                None => bundles.push(bundle),
+            }
+        }
+        let set = BundleSet { bundles };
+        problems.extend(set.bundles.iter().flat_map(|bundle| set.unmet_uses(bundle)));
+        Error::unless_none(problems, Some(set))
+    }
+
+    /// The bundle that the session is run from.
+    pub fn root(&self) -> &Bundle {
+        &self.bundles[0]
+    }
+
+    /// All of them, the root first.
+    pub fn bundles(&self) -> &[Bundle] {
+        &self.bundles
+    }
+
+    /// A bundle by name.
+    pub fn get(&self, name: &str) -> Option<&Bundle> {
+        self.bundles.iter().find(|bundle| bundle.name().as_str() == name)
+    }
+
+    /// Every component of a kind, in the order of the bundles and of their manifests.
+    pub fn components(&self, kind: Kind) -> impl Iterator<Item = (&Bundle, &Component)> {
+        self.bundles.iter().flat_map(move |bundle| {
+            bundle
+                .components()
+                .iter()
+                .filter(move |component| component.kind() == kind)
+                .map(move |found| (bundle, found))
+        })
+    }
+
+    /// The harness that the root's agent names: a component of the root, else of a bundle beside
+    /// it. If it names none, the only harness there is.
+    ///
+    /// # Errors
+    /// If there is no such harness, or it is not clear which is meant.
+    pub fn harness(&self) -> Result<(&Bundle, &Component), Error> {
+        let harnesses: Vec<(&Bundle, &Component)> = self.components(Kind::Harness).collect();
+        let all = || {
+            let names: Vec<String> =
+                harnesses.iter().map(|(bundle, found)| full_name(bundle, found)).collect();
+            quote_all(names.iter().map(String::as_str))
+        };
+        let manifest = self.root().manifest();
+        let Some(wanted) = manifest.agent.as_ref().and_then(|agent| agent.harness.as_ref()) else {
+            return match harnesses.as_slice() {
+                [only] => Ok(*only),
+                [] => Err(Error::whole_file(
+                    manifest.source().name(),
+                    "no harness is here to run",
+                    Some("add a component of kind \"harness\", or use a bundle that has one".to_owned()),
+                )),
+                _ => Err(Error::whole_file(
+                    manifest.source().name(),
+                    format!("several harnesses are here: {}", all()),
+                    Some("say which in [agent]: harness = \"scope/name:component\"".to_owned()),
+                )),
+            };
+        };
+        let refuse = |message: String, help: String| {
+            Err(manifest.problem(wanted.span(), Invalid::new(message).help(help)).into())
+        };
+        let name = wanted.get_ref().as_str();
+        let matched: Vec<(&Bundle, &Component)> = match name.contains(':') {
+            true => {
+                harnesses.iter().copied().filter(|(bundle, found)| full_name(bundle, found) == name).collect()
+            }
+            false => harnesses.iter().copied().filter(|(_, found)| found.name() == name).collect(),
+        };
+        match matched.as_slice() {
+            [first, ..] if first.0.name() == self.root().name() => Ok(*first),
+            [only] => Ok(*only),
+            [] => {
+                let known = harnesses.iter().map(|(_, found)| found.name());
+                let help = match nearest(name, known) {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => format!("harnesses here: {}", all()),
+                };
+                refuse(format!("no harness {} is here", quote(name)), help)
+            }
+            _ => refuse(
+                format!("several harnesses are named {}: {}", quote(name), all()),
+                "write \"scope/name:component\"".to_owned(),
+            ),
+        }
+    }
+
+    /// The tools of a session with the root agent's defaults, out of what the components listed.
+    ///
+    /// # Errors
+    /// As [`tools::select`].
+    pub fn select_tools(&self, offers: &[Offer]) -> Result<Vec<Chosen>, Error> {
+        let manifest = self.root().manifest();
+        let picks = manifest.agent.as_ref().and_then(|agent| agent.tools.as_deref());
+        tools::select(picks, manifest.source(), self.root().name(), offers)
+    }
+
+    fn unmet_uses(&self, bundle: &Bundle) -> Vec<Problem> {
+        let unmet = bundle.manifest().uses.iter().filter_map(|used| {
+            let Use::Named(name, wanted) = used.get_ref() else { return None };
+            let invalid = self.unmet(name, wanted)?;
+            Some(bundle.manifest().problem(used.span(), invalid))
+        });
+        unmet.collect()
+    }
+
+    fn unmet(&self, name: &Name, wanted: &semver::VersionReq) -> Option<Invalid> {
+        let Some(found) = self.get(name.as_str()) else {
+            let known = self.bundles.iter().map(|bundle| bundle.name().as_str());
+            let help = match nearest(name.as_str(), known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "give it too: by its path in `use`, or beside this bundle when the session is made"
+                    .to_owned(),
+            };
+            return Some(Invalid::new(format!("the used bundle `{name}` is not here")).help(help));
+        };
+        let version = &found.manifest().version;
+        if wanted.matches(version) {
+            return None;
+        }
+        let message = format!("`{name}` is here in version {version}, and {wanted} is asked for");
+        Some(Invalid::new(message).help("give the bundle in that version, or change the one asked for"))
+    }
+}
+
+fn full_name(bundle: &Bundle, component: &Component) -> String {
+    format!("{}:{}", bundle.name(), component.name())
+}
+
+fn two_of(first: &Bundle, second: &Bundle) -> Problem {
+    Problem {
+        file: second.manifest().source().name().to_owned(),
+        place: None,
+        message: format!("is a second, different bundle named `{}`", second.name()),
+        help: Some(format!(
+            "the first is {} ({}), and this is {}: keep one of them",
+            first.manifest().source().name(),
+            shown(first.digest()),
+            shown(second.digest())
+        )),
+    }
+}

@@ -1,0 +1,3 @@
+//! Models that a session can be configured with.
+
+pub mod script;

@@ -1,0 +1,287 @@
+//! Talking to the model.
+//!
+//! Knows the shapes of requests and completions. Does not know which model answers, nor how.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    json::JsonText,
+    part::{Part, text_of},
+    tool::ToolDef,
+};
+
+/// Who says a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// People, other senders, and tools.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A piece of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// What was said or shown.
+    Part(Part),
+    /// A model's reasoning in the provider's own JSON, kept so that it can be sent back.
+    Thinking(JsonText),
+    /// The model wants a tool called.
+    ToolUse(ToolUse),
+    /// What became of that.
+    ToolResult(ToolResult),
+}
+
+/// A message to or from the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: Vec<Content>,
+}
+
+impl Message {
+    /// A message of text for the model.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::user_parts(vec![Part::Text(text.into())])
+    }
+
+    /// A message of any content for the model.
+    #[must_use]
+    pub fn user_parts(parts: Vec<Part>) -> Self {
+        Self { role: Role::User, content: parts.into_iter().map(Content::Part).collect() }
+    }
+
+    /// What the model said.
+    #[must_use]
+    pub fn assistant(content: Vec<Content>) -> Self {
+        Self { role: Role::Assistant, content }
+    }
+
+    /// What became of the calls that the model asked for.
+    #[must_use]
+    pub fn tool_results(results: Vec<ToolResult>) -> Self {
+        Self { role: Role::User, content: results.into_iter().map(Content::ToolResult).collect() }
+    }
+}
+
+/// A request to call a tool, as a model makes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The model's name for this use; its result carries it.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The input, as the model wrote it.
+    pub input: JsonText,
+}
+
+impl ToolUse {
+    /// A use of this tool.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        input: impl Into<JsonText>,
+    ) -> Self {
+        Self { id: id.into(), name: name.into(), input: input.into() }
+    }
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It did what it says.
+    Ok,
+    /// The tool said no: bad input, or it failed.
+    Error,
+    /// A hook, a grant or the operator refused it; nothing was done.
+    Denied,
+    /// It took too long; whether it was done is not known.
+    TimedOut,
+    /// It was started and the host died: whether it was done is not known, and it was not repeated.
+    Unknown,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Denied => "denied",
+            Self::TimedOut => "timed out",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// What became of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The use's id.
+    pub id: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it returned, or the reason.
+    pub parts: Vec<Part>,
+    /// What hooks have to say about it.
+    pub context: Vec<String>,
+}
+
+impl ToolResult {
+    /// A result that says this.
+    pub fn new(id: impl Into<String>, outcome: Outcome, text: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            outcome,
+            parts: vec![Part::Text(text.into())],
+            context: Vec::new(),
+        }
+    }
+
+    /// The same result with its outcome and its hooks' context said in words, for a model that
+    /// sees only content: what is known of the effect, and what to do now.
+    #[must_use]
+    pub fn in_words(mut self) -> Self {
+        let words = match self.outcome {
+            Outcome::Ok => None,
+            Outcome::Error => Some("The tool reported an error."),
+            Outcome::Denied => Some(
+                "This call was refused, and nothing was done. Do not repeat it as it is: find \
+                 another way or say that you may not do it.",
+            ),
+            Outcome::TimedOut => Some(
+                "This call took too long and was stopped. It may have been done in part: look \
+                 before you repeat it.",
+            ),
+            Outcome::Unknown => Some(
+                "The host stopped during this call. It is not known whether it was done, and it \
+                 was not repeated: look at the state of things before you repeat it.",
+            ),
+        };
+        if let Some(words) = words {
+            self.parts.insert(0, Part::text(words));
+        }
+        self.parts.extend(self.context.drain(..).map(Part::Text));
+        self
+    }
+}
+
+/// What to ask the model. Set what you need and leave the rest: `..Request::default()`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// None: the agent's model.
+    pub model: Option<String>,
+    /// The system prompt.
+    pub system: Option<String>,
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// The tools that the model may ask for; [`crate::Session::tools`] lists the session's.
+    pub tools: Vec<ToolDef>,
+    /// At most so many tokens in the completion.
+    pub max_tokens: Option<u32>,
+    /// Sampling options that the contract does not name; the operator allows them by name.
+    pub options: Option<JsonText>,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It had said everything.
+    End,
+    /// It waits for tools.
+    ToolUse,
+    /// It reached `max_tokens`.
+    MaxTokens,
+    /// It would not answer.
+    Refused,
+    /// Something else.
+    Other,
+}
+
+/// What a completion cost, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Read, without what came from the cache.
+    pub input_tokens: u32,
+    /// Written.
+    pub output_tokens: u32,
+    /// Read from the cache.
+    pub cache_read_tokens: u32,
+    /// Written to the cache.
+    pub cache_write_tokens: u32,
+}
+
+/// What the model answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    /// The model that answered.
+    pub model: String,
+    /// What it said.
+    pub content: Vec<Content>,
+    /// Why it stopped.
+    pub finish: Finish,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+impl Completion {
+    /// What it said in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let parts: Vec<Part> = self
+            .content
+            .iter()
+            .filter_map(|content| match content {
+                Content::Part(part) => Some(part.clone()),
+                _ => None,
+            })
+            .collect();
+        text_of(&parts)
+    }
+
+    /// The tools it wants called.
+    #[must_use]
+    pub fn tool_uses(&self) -> Vec<ToolUse> {
+        self.content
+            .iter()
+            .filter_map(|content| match content {
+                Content::ToolUse(tool_use) => Some(tool_use.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Why there is no completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelError {
+    /// The session's spend cap is reached.
+    Budget(String),
+    /// The provider refuses the request as it is.
+    Rejected(String),
+    /// The provider cannot answer now; the host has already retried.
+    Unavailable(String),
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(why) => write!(f, "the session's spend cap is reached: {why}"),
+            Self::Rejected(why) => write!(f, "the model refuses the request: {why}"),
+            Self::Unavailable(why) => write!(f, "the model cannot answer now: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+/// What a completion is, or why there is none.
+pub type ModelResult = Result<Completion, ModelError>;

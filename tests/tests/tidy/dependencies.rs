@@ -1,0 +1,241 @@
+//! The rules about which crate may depend on which, on what `cargo metadata` says of the manifests.
+//!
+//! The directions are those of ARCHITECTURE.md. A new crate needs a line here before it can land.
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+use crate::tree::{Violation, line_of, root};
+
+/// What a workspace crate may name of the workspace. The binary names the inner crates itself until
+/// the server stands between.
+const EDGES: [(&str, &[&str]); 10] = [
+    (
+        "rewake",
+        &["rewake-server", "rewake-client", "rewake-runtime", "rewake-store", "rewake-core", "rewake-wire"],
+    ),
+    ("rewake-server", &["rewake-runtime", "rewake-core", "rewake-wire"]),
+    ("rewake-runtime", &["rewake-store", "rewake-bindings", "rewake-core", "rewake-wire"]),
+    ("rewake-bindings", &[]),
+    ("rewake-store", &["rewake-core", "rewake-wire"]),
+    ("rewake-core", &["rewake-wire"]),
+    ("rewake-client", &["rewake-wire"]),
+    ("rewake-wire", &[]),
+    ("rewake-sdk", &["rewake-sdk-macros"]),
+    ("rewake-sdk-macros", &[]),
+];
+
+/// Folders whose crates may name anything of the workspace, and which nothing else may name.
+const OUTER: [&str; 3] = ["tests/", "examples/", "xtask/"];
+
+/// A plugin is an author's crate and sees what an author sees.
+const PLUGINS: &str = "plugins/";
+const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
+
+/// Crates, by the beginning of their names, and the only manifests that may name them.
+const CONFINED: [(&str, &[&str]); 3] = [
+    ("wasmtime", &["rewake-bindings", "rewake-runtime"]),
+    ("sqlx", &["rewake-store"]),
+    ("axum", &["rewake-server"]),
+];
+
+/// Everything that the innermost crates may depend on: no async runtime, no I/O, no clock, no chance.
+/// (The clock of `jiff` is banned by host/core/clippy.toml.)
+const LISTED: [(&str, &[&str]); 2] = [
+    (
+        "rewake-core",
+        &["rewake-wire", "blake3", "jiff", "serde", "serde_json", "serde_json_canonicalizer", "thiserror"],
+    ),
+    ("rewake-wire", &["base64", "serde", "serde_json"]),
+];
+
+/// What the rules read of a crate.
+pub(crate) struct Crate {
+    pub(crate) name: String,
+    /// Path of the manifest from the root of the tree.
+    pub(crate) manifest: String,
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+pub(crate) struct Dependency {
+    name: String,
+    dev: bool,
+    line: usize,
+}
+
+impl Crate {
+    fn is_in(&self, folder: &str) -> bool {
+        self.manifest.starts_with(folder)
+    }
+
+    fn violation(&self, dependency: &Dependency, rule: String) -> Violation {
+        Violation::new(&self.manifest, dependency.line, rule)
+    }
+}
+
+/// The members of this workspace.
+pub(crate) fn workspace_crates() -> Vec<Crate> {
+    let manifest = root().join("Cargo.toml");
+    let metadata =
+        MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata answers");
+    metadata.packages.iter().map(read).collect()
+}
+
+fn read(package: &Package) -> Crate {
+    let path = package.manifest_path.as_std_path();
+    let text = std::fs::read_to_string(path).expect("a member's manifest is readable");
+    let relative = path.strip_prefix(root()).expect("members are folders of the workspace");
+    let dependencies = package.dependencies.iter().map(|dependency| Dependency {
+        name: dependency.name.clone(),
+        dev: dependency.kind == DependencyKind::Development,
+        line: line_of(&text, dependency.rename.as_deref().unwrap_or(&dependency.name)),
+    });
+    Crate {
+        name: package.name.to_string(),
+        manifest: relative.to_string_lossy().replace('\\', "/"),
+        dependencies: dependencies.collect(),
+    }
+}
+
+/// Edges between members of the workspace, dev-dependencies excepted.
+pub(crate) fn edges(crates: &[Crate]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for member in crates.iter().filter(|member| !OUTER.iter().any(|folder| member.is_in(folder))) {
+        let allowed = if member.is_in(PLUGINS) { Some(PLUGIN_EDGES) } else { lookup(&EDGES, &member.name) };
+        let Some(allowed) = allowed else {
+            let rule = format!(
+                "`{}` has no line in EDGES of tests/tests/tidy/dependencies.rs: add one",
+                member.name
+            );
+            found.push(Violation::new(&member.manifest, 1, rule));
+            continue;
+        };
+        let inside = |dependency: &&Dependency| {
+            !dependency.dev && crates.iter().any(|other| other.name == dependency.name)
+        };
+        for dependency in member.dependencies.iter().filter(inside) {
+            if !allowed.contains(&dependency.name.as_str()) {
+                let rule =
+                    format!("`{}` may not depend on `{}`, only on {allowed:?}", member.name, dependency.name);
+                found.push(member.violation(dependency, rule));
+            }
+        }
+    }
+    found
+}
+
+/// Crates that stand in their own manifests only, dev-dependencies included.
+pub(crate) fn confined(crates: &[Crate]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for member in crates {
+        for dependency in &member.dependencies {
+            for (prefix, owners) in CONFINED {
+                if dependency.name.starts_with(prefix) && !owners.contains(&member.name.as_str()) {
+                    let rule = format!("`{}` may stand in the manifests of {owners:?} only", dependency.name);
+                    found.push(member.violation(dependency, rule));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Crates whose dependencies are a closed list, dev-dependencies excepted.
+pub(crate) fn listed(crates: &[Crate]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for member in crates {
+        let Some(allowed) = lookup(&LISTED, &member.name) else { continue };
+        for dependency in member.dependencies.iter().filter(|dependency| !dependency.dev) {
+            if !allowed.contains(&dependency.name.as_str()) {
+                let rule = format!("`{}` is pure and may depend on {allowed:?} only", member.name);
+                found.push(member.violation(dependency, rule));
+            }
+        }
+    }
+    found
+}
+
+fn lookup(table: &[(&str, &'static [&'static str])], name: &str) -> Option<&'static [&'static str]> {
+    table.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed)
+}
+
+/// A crate in a folder; a dependency that begins with `dev:` is one.
+#[cfg(test)]
+fn member(folder: &str, name: &str, dependencies: &[&str]) -> Crate {
+    let dependency = |(line, name): (usize, &&str)| Dependency {
+        name: name.trim_start_matches("dev:").to_owned(),
+        dev: name.starts_with("dev:"),
+        line,
+    };
+    let dependencies = (1..).zip(dependencies).map(dependency).collect();
+    Crate { name: name.to_owned(), manifest: format!("{folder}/Cargo.toml"), dependencies }
+}
+
+#[cfg(test)]
+fn places(found: &[Violation]) -> Vec<(&str, usize)> {
+    found.iter().map(|violation| (violation.file.as_str(), violation.line)).collect()
+}
+
+#[test]
+fn the_drawn_directions_pass() {
+    let crates = [
+        member("host/cli", "rewake", &["rewake-runtime", "rewake-wire", "clap"]),
+        member("host/runtime", "rewake-runtime", &["rewake-store", "rewake-bindings", "dev:rewake-tests"]),
+        member("host/store", "rewake-store", &["rewake-core", "sqlx"]),
+        member("host/core", "rewake-core", &["rewake-wire"]),
+        member("host/bindings", "rewake-bindings", &["wasmtime"]),
+        member("sdk/wire", "rewake-wire", &["serde"]),
+        member("sdk/guest", "rewake-sdk", &["serde"]),
+        member("plugins/files/read", "rewake-files-read", &["rewake-sdk", "serde"]),
+        member("examples/tool", "example-tool", &["rewake-sdk"]),
+        member("tests", "rewake-tests", &["rewake-store", "rewake"]),
+    ];
+    assert_eq!(edges(&crates), []);
+}
+
+#[test]
+fn other_directions_are_told() {
+    let crates = [
+        member("host/core", "rewake-core", &["rewake-wire", "rewake-store"]),
+        member("host/store", "rewake-store", &["rewake-runtime"]),
+        member("host/server", "rewake-server", &["rewake-runtime", "rewake-core", "rewake-store"]),
+        member("host/runtime", "rewake-runtime", &["rewake-tests"]),
+        member("plugins/files", "rewake-files", &["rewake-wire"]),
+        member("sdk/wire", "rewake-wire", &["rewake-files"]),
+        member("host/new", "rewake-new", &[]),
+        member("tests", "rewake-tests", &[]),
+    ];
+    let expected = [
+        ("host/core/Cargo.toml", 2),
+        ("host/store/Cargo.toml", 1),
+        ("host/server/Cargo.toml", 3),
+        ("host/runtime/Cargo.toml", 1),
+        ("plugins/files/Cargo.toml", 1),
+        ("sdk/wire/Cargo.toml", 1),
+        ("host/new/Cargo.toml", 1),
+    ];
+    assert_eq!(places(&edges(&crates)), expected);
+}
+
+#[test]
+fn heavy_crates_are_found_outside_their_manifests() {
+    let crates = [
+        member("host/runtime", "rewake-runtime", &["wasmtime", "wasmtime-wasi"]),
+        member("host/store", "rewake-store", &["sqlx"]),
+        member("host/cli", "rewake", &["tokio", "wasmtime", "dev:sqlx"]),
+        member("tests", "rewake-tests", &["axum"]),
+    ];
+    assert_eq!(
+        places(&confined(&crates)),
+        [("host/cli/Cargo.toml", 2), ("host/cli/Cargo.toml", 3), ("tests/Cargo.toml", 1)]
+    );
+}
+
+#[test]
+fn the_core_gains_no_dependency_unseen() {
+    let crates = [
+        member("host/core", "rewake-core", &["serde", "tokio", "dev:proptest"]),
+        member("sdk/wire", "rewake-wire", &["serde", "ulid"]),
+        member("host/store", "rewake-store", &["tokio"]),
+    ];
+    assert_eq!(places(&listed(&crates)), [("host/core/Cargo.toml", 2), ("sdk/wire/Cargo.toml", 2)]);
+}

@@ -1,0 +1,79 @@
+//! Tidy: the rules of this tree that the compiler does not check.
+//!
+//! Every check is a pure function from texts to violations, tested beside its definition on inputs
+//! that keep and that break the rule; the tests in this file run the checks over the tree. They know
+//! file names and manifests, and nothing of what the code does.
+
+mod dependencies;
+mod functions;
+mod manifests;
+mod purity;
+mod readme;
+mod text;
+mod tree;
+
+use tree::{Tree, assert_none};
+
+#[test]
+fn dependencies_point_one_way() {
+    assert_none(dependencies::edges(&dependencies::workspace_crates()));
+}
+
+#[test]
+fn heavy_crates_stand_in_their_own_manifests_only() {
+    assert_none(dependencies::confined(&dependencies::workspace_crates()));
+}
+
+#[test]
+fn the_innermost_crates_depend_on_nothing_new() {
+    assert_none(dependencies::listed(&dependencies::workspace_crates()));
+}
+
+#[test]
+fn every_crate_inherits_from_the_workspace() {
+    let tree = Tree::read();
+    let crates = dependencies::workspace_crates();
+    assert_none(
+        crates.iter().flat_map(|member| manifests::inherits(&member.manifest, &tree.text(&member.manifest))),
+    );
+}
+
+#[test]
+fn the_core_is_kept_from_io_clock_and_chance() {
+    assert_none(purity::bans(purity::CONFIG, &Tree::read().text(purity::CONFIG)));
+}
+
+#[test]
+fn every_rust_file_says_what_it_knows() {
+    assert_none(Tree::read().each(&["rs"], text::module_doc));
+}
+
+#[test]
+fn files_are_pages() {
+    assert_none(Tree::read().each(&["rs"], text::length));
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    assert_none(Tree::read().each(&["rs"], functions::length));
+}
+
+#[test]
+fn lines_hold_no_tab_and_no_trailing_space() {
+    assert_none(Tree::read().each(&["rs", "toml", "md"], text::whitespace));
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    assert_none(Tree::read().each(&["rs", "toml", "md", "wit"], text::unfinished));
+}
+
+#[test]
+fn git_tracks_no_built_file() {
+    assert_none(text::built(&Tree::read().tracked));
+}
+
+#[test]
+fn the_readme_starts_with_the_two_commands() {
+    assert_none(readme::first_commands(readme::FILE, &Tree::read().text(readme::FILE)));
+}

@@ -1,0 +1,128 @@
+//! Building the guests: one cargo run for all of them, then each component where it is looked for.
+//!
+//! Knows what cargo makes and where bundles want it; the bundles' manifests are read in `bundles`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::Artifact;
+
+use crate::bundles::{self, Component};
+use crate::workspace::{Workspace, is_component};
+use crate::{Result, console, process, wasi_target};
+
+/// The folder, in cargo's target folder, of the guests that only tests run.
+const TEST_GUESTS_FOLDER: &str = "guests";
+
+/// What one cargo run made: library components by package, example components by target.
+#[derive(Default)]
+struct Built {
+    libraries: BTreeMap<String, PathBuf>,
+    examples: BTreeMap<String, PathBuf>,
+}
+
+/// Builds all guest packages, lays bundle components beside their bundle.toml and the test guests
+/// into `target/guests`.
+pub(crate) fn build(workspace: &Workspace) -> Result {
+    let built = compile(workspace)?;
+    let mut laid = 0;
+    for folder in ["plugins", "examples"] {
+        for component in bundles::find(&workspace.root.join(folder))? {
+            lay(&component_file(&built, &component)?, &component.source)?;
+            laid += 1;
+        }
+    }
+    let folder = workspace.target.join(TEST_GUESTS_FOLDER);
+    for (name, path) in &built.examples {
+        lay(path, &folder.join(name).with_extension("wasm"))?;
+    }
+    console::note(&format!("{laid} bundle components, {} test guests", built.examples.len()));
+    Ok(())
+}
+
+fn compile(workspace: &Workspace) -> Result<Built> {
+    if workspace.guests.is_empty() {
+        return Err("no guest package found: is this the root of the repository?".to_owned());
+    }
+    let mut command = workspace.cargo(&["build", "--profile", "guest", "--target", wasi_target::TARGET]);
+    command.args(["--lib", "--examples"]);
+    for package in &workspace.guests {
+        command.args(["--package", package]);
+    }
+    let mut built = Built::default();
+    for artifact in process::artifacts(&mut command)? {
+        if is_component(&artifact.target) {
+            built.add(workspace, artifact);
+        }
+    }
+    Ok(built)
+}
+
+impl Built {
+    fn add(&mut self, workspace: &Workspace, artifact: Artifact) {
+        let is_wasm = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wasm");
+        let files = artifact.filenames.into_iter().map(PathBuf::from);
+        let Some(path) = files.into_iter().find(is_wasm) else { return };
+        if artifact.target.is_example() {
+            self.examples.insert(artifact.target.name, path);
+        } else if let Some(package) =
+            workspace.guests.iter().find(|name| name.replace('-', "_") == artifact.target.name)
+        {
+            self.libraries.insert(package.clone(), path);
+        }
+    }
+}
+
+fn component_file(built: &Built, component: &Component) -> Result<PathBuf> {
+    let found = built.libraries.get(&component.package).cloned();
+    found.ok_or_else(|| {
+        format!(
+            "{}: component `{}` is built from package `{}`, which made no component. \
+             Is it a member of the workspace, in plugins/ or examples/, with crate-type = [\"cdylib\", \"rlib\"] and no [lib] name of its own?",
+            component.manifest.display(),
+            component.name,
+            component.package
+        )
+    })
+}
+
+/// Copies by renaming, so that a test that runs meanwhile never reads half a component, and leaves an
+/// equal file alone, so that nothing that watches it starts again.
+fn lay(from: &Path, to: &Path) -> Result {
+    let failed =
+        |error: std::io::Error| format!("cannot copy {} to {}: {error}", from.display(), to.display());
+    let bytes = fs::read(from).map_err(failed)?;
+    if fs::read(to).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let folder = to.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let partial = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    fs::write(partial.path(), &bytes).map_err(failed)?;
+    partial.persist(to).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_is_laid_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a.wasm"), folder.path().join("deep/b.wasm"));
+        fs::write(&from, "one").unwrap();
+        lay(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(&to).unwrap(), "one");
+
+        let before = fs::metadata(&to).unwrap().modified().unwrap();
+        lay(&from, &to).unwrap();
+        assert_eq!(fs::metadata(&to).unwrap().modified().unwrap(), before, "an equal file is left alone");
+
+        fs::write(&from, "two").unwrap();
+        lay(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(&to).unwrap(), "two");
+        assert!(lay(&folder.path().join("none"), &to).unwrap_err().contains("none"));
+    }
+}
