@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result {
     if options.is_whole() {
         licences(workspace)?;
     }
-    setup::build(workspace)?;
+    setup::everything(workspace)?;
     if options.is_whole() {
         // Both check without generating code and share what they learn of the dependencies.
         step(
@@ -79,9 +79,9 @@ fn step(heading: &str, command: &mut Command) -> Result {
 /// With nextest where it is installed: it runs the tests of all binaries at once.
 fn tests(workspace: &Workspace, filter: &[String]) -> Command {
     let mut command = if process::succeeds(&mut workspace.cargo(&["nextest", "--version"])) {
-        workspace.cargo(&["nextest", "run", "--workspace", "--all-targets"])
+        workspace.cargo(&["nextest", "run", "--workspace"])
     } else {
-        workspace.cargo(&["test", "--workspace", "--all-targets"])
+        workspace.cargo(&["test", "--workspace", "--lib", "--bins", "--tests"])
     };
     if !filter.is_empty() {
         command.arg("--").args(filter);

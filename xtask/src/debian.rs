@@ -144,7 +144,7 @@ fn build(work: &Path, toolchain: &Toolchain, library: &Path) -> Result<Vec<PathB
     }
     let made = process::artifacts(&mut command)?;
     let for_target = work.join("out").join(TARGET);
-    let files = made.into_iter().flat_map(|artifact| artifact.filenames).map(PathBuf::from);
+    let files = made.into_iter().flat_map(|artifact| artifact.files);
     let is_part =
         |path: &PathBuf| path.starts_with(for_target.join("release/deps")) && has_extension(path, "rlib");
     Ok(files.filter(is_part).collect())

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::Artifact;
-
 use crate::bundles::{self, Component};
-use crate::workspace::{Workspace, is_component};
+use crate::process::Artifact;
+use crate::workspace::Workspace;
 use crate::{Result, console, process, wasi_target};
 
 /// The folder, in cargo's target folder, of the guests that only tests run.
@@ -47,12 +46,12 @@ fn compile(workspace: &Workspace) -> Result<Built> {
     }
     let mut command = workspace.cargo(&["build", "--profile", "guest", "--target", wasi_target::TARGET]);
     command.args(["--lib", "--examples"]);
-    for package in &workspace.guests {
-        command.args(["--package", package]);
+    for guest in &workspace.guests {
+        command.args(["--package", &guest.package]);
     }
     let mut built = Built::default();
     for artifact in process::artifacts(&mut command)? {
-        if is_component(&artifact.target) {
+        if artifact.is_cdylib {
             built.add(workspace, artifact);
         }
     }
@@ -62,14 +61,13 @@ fn compile(workspace: &Workspace) -> Result<Built> {
 impl Built {
     fn add(&mut self, workspace: &Workspace, artifact: Artifact) {
         let is_wasm = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wasm");
-        let files = artifact.filenames.into_iter().map(PathBuf::from);
-        let Some(path) = files.into_iter().find(is_wasm) else { return };
-        if artifact.target.is_example() {
-            self.examples.insert(artifact.target.name, path);
-        } else if let Some(package) =
-            workspace.guests.iter().find(|name| name.replace('-', "_") == artifact.target.name)
-        {
-            self.libraries.insert(package.clone(), path);
+        let Some(path) = artifact.files.into_iter().find(is_wasm) else { return };
+        if artifact.is_example {
+            self.examples.insert(artifact.target, path);
+            return;
+        }
+        if let Some(guest) = workspace.guests.iter().find(|guest| guest.manifest == artifact.manifest) {
+            self.libraries.insert(guest.package.clone(), path);
         }
     }
 }
@@ -79,7 +77,7 @@ fn component_file(built: &Built, component: &Component) -> Result<PathBuf> {
     found.ok_or_else(|| {
         format!(
             "{}: component `{}` is built from package `{}`, which made no component. \
-             Is it a member of the workspace, in plugins/ or examples/, with crate-type = [\"cdylib\", \"rlib\"] and no [lib] name of its own?",
+             Is it a member of the workspace, in plugins/ or examples/, with crate-type = [\"cdylib\", \"rlib\"]?",
             component.manifest.display(),
             component.name,
             component.package
@@ -99,7 +97,7 @@ fn lay(from: &Path, to: &Path) -> Result {
     let folder = to.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
     let partial = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    fs::write(partial.path(), &bytes).map_err(failed)?;
+    fs::copy(from, partial.path()).map_err(failed)?;
     partial.persist(to).map_err(|error| failed(error.error))?;
     Ok(())
 }

@@ -23,8 +23,8 @@ Set-up and checks of this repository.
 
   cargo xtask wasi-target          put the wasm32-wasip2 standard library into the Rust toolchain
   cargo xtask guests               build every plugin, example and test guest as a component
-  cargo xtask build                guests, then everything native
-  cargo xtask test                 build, then every check and test
+  cargo xtask build                guests, then the `rewake` program
+  cargo xtask test                 set-up, then every check and test
   cargo xtask test --quick         without clippy and the documentation
   cargo xtask test -- FILTER…      only the tests whose names match, after set-up";
 
@@ -54,7 +54,11 @@ fn dispatch(arguments: &[&str]) -> Result {
         // toolchain's own copy.
         ["wasi-target", "--debian-into", folder] => wasi_target::from_debian_into(&PathBuf::from(folder)),
         ["guests"] => setup::guests(&Workspace::find()?),
-        ["build"] => setup::build(&Workspace::find()?).map(drop),
+        ["build"] => {
+            let program = setup::rewake(&Workspace::find()?)?;
+            console::line(&program.display().to_string());
+            Ok(())
+        }
         ["test", options @ ..] => checks::run(&Workspace::find()?, &checks::Options::parse(options)?),
         _ => Err(format!("`cargo xtask {}` is not a command.\n\n{USAGE}", arguments.join(" "))),
     }

@@ -3,12 +3,12 @@
 //! Knows no command of its own.
 
 use std::ffi::OsStr;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cargo_metadata::{Artifact, Message};
+use serde_json::Value;
 
 use crate::Result;
 
@@ -34,6 +34,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).map_err(|_| format!("the output of {} is not UTF-8", shown(command)))
 }
 
+/// What a cargo build made of one target.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Artifact {
+    /// Of the package.
+    pub(crate) manifest: PathBuf,
+    pub(crate) target: String,
+    pub(crate) is_example: bool,
+    pub(crate) is_cdylib: bool,
+    pub(crate) files: Vec<PathBuf>,
+}
+
 /// Runs a cargo build and returns what it made; its progress and diagnostics the person sees.
 pub(crate) fn artifacts(command: &mut Command) -> Result<Vec<Artifact>> {
     let again = shown(command);
@@ -41,18 +52,33 @@ pub(crate) fn artifacts(command: &mut Command) -> Result<Vec<Artifact>> {
     let mut child = command.spawn().map_err(|error| not_started(command, &error.to_string()))?;
     let output = child.stdout.take().ok_or("cargo has no standard output")?;
     let mut made = Vec::new();
-    for message in Message::parse_stream(BufReader::new(output)) {
-        if let Message::CompilerArtifact(artifact) =
-            message.map_err(|error| format!("reading cargo: {error}"))?
-        {
-            made.push(artifact);
-        }
+    for line in BufReader::new(output).lines() {
+        made.extend(artifact(&line.map_err(|error| format!("reading what cargo says: {error}"))?));
     }
     let status = child.wait().map_err(|error| format!("waiting for cargo: {error}"))?;
     if status.success() {
         return Ok(made);
     }
     Err(format!("a build failed ({status}). To run it again:\n  {again}"))
+}
+
+/// Reads one of cargo's messages; other messages, and what build programs print between them, are none.
+fn artifact(line: &str) -> Option<Artifact> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    if message["reason"] != "compiler-artifact" {
+        return None;
+    }
+    let target = &message["target"];
+    let holds =
+        |list: &Value, word: &str| list.as_array().is_some_and(|list| list.iter().any(|item| item == word));
+    let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str).map(PathBuf::from);
+    Some(Artifact {
+        manifest: PathBuf::from(message["manifest_path"].as_str()?),
+        target: target["name"].as_str()?.to_owned(),
+        is_example: holds(&target["kind"], "example"),
+        is_cdylib: holds(&target["crate_types"], "cdylib"),
+        files: files.collect(),
+    })
 }
 
 /// Whether a command can be run and succeeds, in silence.
@@ -127,6 +153,25 @@ mod tests {
         let mut command = Command::new("/opt/rust/bin/cargo");
         command.args(["doc", "it's"]).env("RUSTDOCFLAGS", "-D warnings").current_dir("/a b");
         assert_eq!(shown(&command), r"cd '/a b' && RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'");
+    }
+
+    #[test]
+    fn what_cargo_made_is_read() {
+        let line = r#"{"reason":"compiler-artifact","manifest_path":"/w/g/Cargo.toml","target":{"kind":["example"],
+            "crate_types":["cdylib"],"name":"probe"},"filenames":["/t/probe.wasm"]}"#;
+        let expected = Artifact {
+            manifest: PathBuf::from("/w/g/Cargo.toml"),
+            target: "probe".to_owned(),
+            is_example: true,
+            is_cdylib: true,
+            files: vec![PathBuf::from("/t/probe.wasm")],
+        };
+        assert_eq!(artifact(line), Some(expected));
+        let library =
+            artifact(&line.replace("example", "cdylib").replace("probe.wasm", "probe.rlib")).unwrap();
+        assert!(!library.is_example && library.is_cdylib);
+        assert_eq!(artifact(r#"{"reason":"build-finished","success":true}"#), None);
+        assert_eq!(artifact("said by a build program"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Only the order and the announcements; how each is made is in its own module.
 
+use std::fs;
 use std::path::PathBuf;
 
 use crate::workspace::Workspace;
@@ -17,19 +18,27 @@ pub(crate) fn guests(workspace: &Workspace) -> Result {
     guests::build(workspace)
 }
 
-/// Builds the components, then every native target of the workspace in one go; returns the path of
-/// the `rewake` binary.
-///
-/// One selection of packages and targets serves every later step: another one could choose other
-/// features of shared dependencies and compile wasmtime a second time.
-pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+/// Builds the components and the program that runs them; returns the program's path.
+pub(crate) fn rewake(workspace: &Workspace) -> Result<PathBuf> {
     guests(workspace)?;
-    let announcement = if workspace.target.join("debug/deps").is_dir() {
+    native(workspace, &["--package", "rewake"])?;
+    Ok(workspace.target.join("debug").join("rewake").with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// Builds the components and every native target, tests included.
+pub(crate) fn everything(workspace: &Workspace) -> Result {
+    guests(workspace)?;
+    native(workspace, &["--workspace", "--all-targets"])
+}
+
+fn native(workspace: &Workspace, selection: &[&str]) -> Result {
+    let compiled = fs::read_dir(workspace.target.join("debug/deps")).is_ok_and(|entries| {
+        entries.flatten().any(|entry| wasi_target::is_library(&entry.path(), "wasmtime"))
+    });
+    console::heading(if compiled {
         "native build"
     } else {
-        "native build (the first time: about 8 minutes on two cores, most of it compiling wasmtime once)"
-    };
-    console::heading(announcement);
-    process::run(&mut workspace.cargo(&["build", "--workspace", "--all-targets"]))?;
-    Ok(workspace.target.join("debug").join("rewake").with_extension(std::env::consts::EXE_EXTENSION))
+        "native build (the first time: about 6 minutes on two cores, most of it compiling wasmtime once)"
+    });
+    process::run(workspace.cargo(&["build"]).args(selection))
 }

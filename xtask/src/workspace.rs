@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_metadata::{CrateType, Metadata, MetadataCommand, Target};
+use serde_json::Value;
 
-use crate::Result;
+use crate::{Result, process};
 
 /// The package of guests that only tests run, each an example target.
 const TEST_GUESTS: &str = "rewake-test-guests";
@@ -15,18 +15,30 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Cargo's target folder.
     pub(crate) target: PathBuf,
-    /// Packages that are built as components, by name.
-    pub(crate) guests: Vec<String>,
+    /// Packages that are built as components.
+    pub(crate) guests: Vec<Guest>,
+}
+
+/// A package that is built as one component, or as several, one an example target.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Guest {
+    pub(crate) package: String,
+    pub(crate) manifest: PathBuf,
 }
 
 impl Workspace {
     /// Asks cargo, from the current folder.
     pub(crate) fn find() -> Result<Workspace> {
-        let metadata =
-            MetadataCommand::new().no_deps().exec().map_err(|error| format!("cargo metadata: {error}"))?;
-        let root = metadata.workspace_root.clone().into_std_path_buf();
-        let guests = guests(&metadata, &root);
-        Ok(Workspace { target: metadata.target_directory.into_std_path_buf(), root, guests })
+        let metadata = process::output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+        Workspace::read(&metadata).ok_or_else(|| "cargo metadata answers in a form not known here".to_owned())
+    }
+
+    fn read(metadata: &str) -> Option<Workspace> {
+        let metadata: Value = serde_json::from_str(metadata).ok()?;
+        let root = PathBuf::from(metadata["workspace_root"].as_str()?);
+        let packages = metadata["packages"].as_array()?;
+        let guests = packages.iter().filter_map(|package| guest(package, &root)).collect();
+        Some(Workspace { target: PathBuf::from(metadata["target_directory"].as_str()?), root, guests })
     }
 
     /// Cargo, run at the root with these arguments.
@@ -42,20 +54,47 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Plugins and examples whose library is a `cdylib`, and the test guests.
-fn guests(metadata: &Metadata, root: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for package in &metadata.packages {
-        let folder = package.manifest_path.as_std_path().strip_prefix(root).unwrap_or(Path::new(""));
-        let for_authors = folder.starts_with("plugins") || folder.starts_with("examples");
-        if for_authors && package.targets.iter().any(is_component) || *package.name == TEST_GUESTS {
-            found.push(package.name.to_string());
-        }
-    }
-    found
+/// Plugins and examples with a `cdylib`, and the test guests.
+fn guest(package: &Value, root: &Path) -> Option<Guest> {
+    let guest = Guest {
+        package: package["name"].as_str()?.to_owned(),
+        manifest: PathBuf::from(package["manifest_path"].as_str()?),
+    };
+    let folder = guest.manifest.strip_prefix(root).ok()?;
+    let of_an_author = folder.starts_with("plugins") || folder.starts_with("examples");
+    let targets = package["targets"].as_array()?;
+    let is_cdylib = |target: &Value| {
+        target["crate_types"].as_array().is_some_and(|types| types.iter().any(|t| t == "cdylib"))
+    };
+    (of_an_author && targets.iter().any(is_cdylib) || guest.package == TEST_GUESTS).then_some(guest)
 }
 
-/// Whether this target becomes a component when built for wasm32-wasip2.
-pub(crate) fn is_component(target: &Target) -> bool {
-    target.crate_types.contains(&CrateType::CDyLib)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_are_told_from_other_packages() {
+        let package = |folder: &str, name: &str, kind: &str| {
+            format!(
+                r#"{{"name":"{name}","manifest_path":"/w/{folder}/Cargo.toml","targets":[{{"crate_types":["{kind}"]}}]}}"#
+            )
+        };
+        let packages = [
+            package("plugins/files/read", "files-read", "cdylib"),
+            package("plugins/shared", "shared", "lib"),
+            package("examples/tool", "tool", "cdylib"),
+            package("host/cli", "rewake", "cdylib"),
+            package("tests/guests", TEST_GUESTS, "lib"),
+        ];
+        let metadata = format!(
+            r#"{{"workspace_root":"/w","target_directory":"/t","packages":[{}]}}"#,
+            packages.join(",")
+        );
+        let workspace = Workspace::read(&metadata).unwrap();
+        let names: Vec<&str> = workspace.guests.iter().map(|guest| guest.package.as_str()).collect();
+        assert_eq!(names, ["files-read", "tool", TEST_GUESTS]);
+        assert_eq!((workspace.root, workspace.target), (PathBuf::from("/w"), PathBuf::from("/t")));
+        assert!(Workspace::read("{}").is_none());
+    }
 }

@@ -18,6 +18,7 @@ mod poll;
 
 pub use data::{Access, Data, Mount, Sandbox, store};
 pub use imports::Imports;
+pub use limits::OverLimit;
 pub use linkers::{Kind, Linkers};
 pub use output::Output;
 pub use plugins::{Harness, HarnessPre, Hook, HookPre, Tool, ToolPre};

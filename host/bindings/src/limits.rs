@@ -2,7 +2,9 @@
 //!
 //! It knows totals. Fuel and time are the runtime's.
 
-use wasmtime::{Error, ResourceLimiter, Result, ensure};
+use std::fmt;
+
+use wasmtime::{Error, ResourceLimiter, Result, bail};
 
 /// Core instances of one component: a Python guest brings two dozen.
 const INSTANCES_MAX: usize = 256;
@@ -27,6 +29,18 @@ impl Limits {
     }
 }
 
+/// A limit that a guest would have passed; what its trap is caused by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverLimit(String);
+
+impl fmt::Display for OverLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OverLimit {}
+
 /// What the total becomes when one part of it grows.
 fn grown(total: usize, current: usize, desired: usize) -> usize {
     total.saturating_add(desired.saturating_sub(current))
@@ -48,11 +62,12 @@ impl ResourceLimiter for Limits {
             return Ok(false);
         }
         let total = grown(self.memory_bytes, current, desired);
-        ensure!(
-            total <= self.memory_bytes_max,
-            "the plugin needs {total} bytes of memory; its limit (`memory`) is {} bytes",
-            self.memory_bytes_max
-        );
+        if total > self.memory_bytes_max {
+            let max = self.memory_bytes_max;
+            bail!(OverLimit(format!(
+                "it needs {total} bytes of memory; its limit (`memory`) is {max} bytes"
+            )));
+        }
         self.memory_bytes = total;
         Ok(true)
     }
@@ -66,10 +81,9 @@ impl ResourceLimiter for Limits {
             return Ok(false);
         }
         let total = grown(self.table_elements, current, desired);
-        ensure!(
-            total <= TABLE_ELEMENTS_MAX,
-            "the plugin needs {total} table elements; the limit is {TABLE_ELEMENTS_MAX}"
-        );
+        if total > TABLE_ELEMENTS_MAX {
+            bail!(OverLimit(format!("it needs {total} table elements; the limit is {TABLE_ELEMENTS_MAX}")));
+        }
         self.table_elements = total;
         Ok(true)
     }

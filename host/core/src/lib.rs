@@ -25,4 +25,4 @@ pub use decide::decide;
 pub use error::{Corrupt, Mismatch, Refusal};
 pub use session::{Session, fold};
 pub use transitions::firing;
-pub use transitions::hook::{binding, start_binding};
+pub use transitions::hook::binding;

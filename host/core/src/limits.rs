@@ -37,6 +37,8 @@ pub const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 pub const RERUNS_MAX: u32 = 3;
 /// Attempts of one call beyond its first (R5).
 pub const RETRIES_MAX: u32 = 3;
+/// Bytes of a failure's code.
+pub const CODE_BYTES_MAX: usize = 128;
 /// Bytes of a failure's detail, a fault's values and the like.
 pub const DETAIL_BYTES_MAX: usize = 8 << 10;
 /// Entries between two snapshots.

@@ -19,6 +19,16 @@ pub(crate) fn load(session: &Session, input: LoadInput) -> Result<Decision, Refu
         .into_iter()
         .map(|(at, why)| Draft::system(Place::default(), SnapshotRejected { at, why }))
         .collect();
+    // A `resume` belongs to the load it was fired for, so its loss stands before this one; a `startup` is
+    // asked again.
+    for (start, call) in &session.calls {
+        if let CallKind::Hook(open) = call.kind
+            && open.source == Some(Source::Resume)
+        {
+            let verdict = hook::lost(session, *start, open, "the host died while it ran");
+            entries.push(Draft::system(call.place, verdict));
+        }
+    }
     entries.push(Draft::system(
         Place::default(),
         SessionLoaded {
@@ -30,16 +40,8 @@ pub(crate) fn load(session: &Session, input: LoadInput) -> Result<Decision, Refu
         },
     ));
     for (start, call) in &session.calls {
-        match call.kind {
-            CallKind::Tool if !call.effect.is_repeatable() => {
-                entries.push(Draft::system(call.place, ToolLost { start: *start, why: Lost::Host }));
-            }
-            // A `resume` belongs to the load it was fired for; a `startup` is asked again.
-            CallKind::Hook(open) if open.source == Some(Source::Resume) => {
-                let verdict = hook::lost(session, *start, open, "the host died while it ran");
-                entries.push(Draft::system(call.place, verdict));
-            }
-            CallKind::Tool | CallKind::Model | CallKind::Hook(_) => {}
+        if call.kind == CallKind::Tool && !call.effect.is_repeatable() {
+            entries.push(Draft::system(call.place, ToolLost { start: *start, why: Lost::Host }));
         }
     }
     Ok(Decision::append(entries))

@@ -60,7 +60,7 @@ impl Replay {
             None => match self.calls.iter().find(|(at, _)| **at > ordinal) {
                 Some((at, recorded)) => Err(Mismatch {
                     seq: recorded.seq(),
-                    expected: format!("{} as call {at}", recorded.kind()),
+                    expected: format!("{} as call {at}", recorded.function()),
                     got: format!("{function} after call {ordinal}"),
                     field: "function".into(),
                 }),
@@ -129,10 +129,6 @@ impl Recorded {
         self.entries.first()
     }
 
-    fn kind(&self) -> &str {
-        self.entries.first().map_or("nothing", |entry| entry.fact.kind())
-    }
-
     /// The function whose call it records.
     pub fn function(&self) -> &'static str {
         match self.entries.first().map(|entry| &entry.fact) {
@@ -158,6 +154,15 @@ impl Recorded {
                 Fact::ToolCompleted(_) | Fact::ToolLost(_) | Fact::ModelCompleted(_) | Fact::ModelLost(_)
             )
         })
+    }
+
+    /// How often the call with this start was tried again.
+    pub fn retries(&self, start: u64) -> u32 {
+        let tried = self.entries.iter().filter_map(|entry| match &entry.fact {
+            Fact::CallRetried(body) if body.start == start => Some(body.n),
+            _ => None,
+        });
+        tried.max().unwrap_or(0)
     }
 
     /// The start of a hook on the use at `index`.

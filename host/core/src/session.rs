@@ -126,6 +126,8 @@ pub struct OpenCall {
     pub effect: Effect,
     /// Attempts beyond the first.
     pub retries: u32,
+    /// The idempotency key: the chain hash of its start (R5).
+    pub key: Digest,
 }
 
 /// What an open call does.

@@ -1,5 +1,37 @@
-//! Runs sessions: guests in wasmtime, their imports, and the driver that orders
-//! decide, append, apply, effects. Knows no HTTP and no terminal.
+//! Runs sessions: guests in wasmtime, their imports, and the driver that orders decide, append, apply,
+//! effects. Knows no HTTP and no terminal.
+//!
+//! Start with [`host`], then `driver/mod.rs` and `imports/ambient.rs`.
 
+pub mod audit;
 pub mod bundle;
+mod calls;
+mod component_cache;
+mod components;
+mod context;
+mod convert;
+mod driver;
+mod engine;
+mod event;
+mod guest;
+mod hooks;
+pub mod host;
+mod imports;
+mod lease;
+pub mod live;
+mod load;
+mod logs;
+mod plan;
 pub mod providers;
+mod record;
+mod step;
+pub mod workspace;
+
+pub use host::{Config, Host, HostError, Loaded, Made};
+pub use plan::{NewSession, PlanError};
+
+/// This host's version, as journals and faults name it.
+pub const HOST_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The one project that there is without a server.
+pub const PROJECT: &str = "default";

@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Where sessions are kept. Ports (traits) say what the host needs of a store and what each method
+//! promises about a crash; [`sqlite`] keeps the promises with one file, [`memory`] with none.
+//! Decides nothing about sessions: that is `rewake-core`'s.
+//!
+//! Start with [`ports`], then `sqlite/writer.rs`.
+
+mod checks;
+//CFG#[cfg(any(test, feature = "contract"))]
+//CON
+mod error;
+mod host_lock;
+//MEM
+pub mod ports;
+pub mod sqlite;
+
+pub use error::{Position, Result, StoreError};
+pub use host_lock::HostLock;
+//pub use memory::MemoryStore;
+pub use ports::{
+    Answer, Append, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
+    Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,
+};
+pub use sqlite::{OpenOptions, SqliteStore};

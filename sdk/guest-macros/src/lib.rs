@@ -5,6 +5,8 @@
 //! documentation has the examples.
 
 mod hook;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use proc_macro::TokenStream;

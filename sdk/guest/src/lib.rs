@@ -119,9 +119,8 @@ pub mod prelude {
         hook::{
             Decision, Verdict,
             events::{
-                Notification, PostCompact, PostToolUse, PostToolUseFailure, PreCompact,
-                PreToolUse, SessionEnd, SessionStart, Source, Stop, SubagentStart, SubagentStop,
-                UserPromptSubmit,
+                Notification, PostCompact, PostToolUse, PostToolUseFailure, PreCompact, PreToolUse,
+                SessionEnd, SessionStart, Source, Stop, SubagentStart, SubagentStop, UserPromptSubmit,
             },
         },
         json::{Json, JsonText},

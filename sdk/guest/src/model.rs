@@ -84,11 +84,7 @@ pub struct ToolUse {
 
 impl ToolUse {
     /// A use of this tool.
-    pub fn new(
-        id: impl Into<String>,
-        name: impl Into<String>,
-        input: impl Into<JsonText>,
-    ) -> Self {
+    pub fn new(id: impl Into<String>, name: impl Into<String>, input: impl Into<JsonText>) -> Self {
         Self { id: id.into(), name: name.into(), input: input.into() }
     }
 }
@@ -137,12 +133,7 @@ pub struct ToolResult {
 impl ToolResult {
     /// A result that says this.
     pub fn new(id: impl Into<String>, outcome: Outcome, text: impl Into<String>) -> Self {
-        Self {
-            id: id.into(),
-            outcome,
-            parts: vec![Part::Text(text.into())],
-            context: Vec::new(),
-        }
+        Self { id: id.into(), outcome, parts: vec![Part::Text(text.into())], context: Vec::new() }
     }
 
     /// The same result with its outcome and its hooks' context said in words, for a model that

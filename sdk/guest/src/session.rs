@@ -142,9 +142,10 @@ impl Session {
     /// # Errors
     /// It is not a `T`: the turn fails.
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        self.info().config.parse().map_err(|error| {
-            Failure::turn("config_invalid", format!("the bundle's configuration: {error}"))
-        })
+        self.info()
+            .config
+            .parse()
+            .map_err(|error| Failure::turn("config_invalid", format!("the bundle's configuration: {error}")))
     }
 
     /// Reads the session's own journal.

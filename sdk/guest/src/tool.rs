@@ -58,9 +58,7 @@ impl ToolContext {
     /// # Errors
     /// It is not a `T`; the message names the field.
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        self.config
-            .parse()
-            .map_err(|error| ToolError::Failed(format!("the bundle's configuration: {error}")))
+        self.config.parse().map_err(|error| ToolError::Failed(format!("the bundle's configuration: {error}")))
     }
 }
 
@@ -215,7 +213,9 @@ pub fn def_of<T: Tool>() -> ToolDef {
         settings.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T::Input>();
+    // The struct's own name and doc comment: what a model needs is in the tool's description.
     schema.remove("title");
+    schema.remove("description");
     assert!(
         schema.get("type").and_then(|kind| kind.as_str()) == Some("object"),
         "tool `{}`: the input must be a struct with named fields, so that it is a JSON object",
@@ -244,8 +244,6 @@ pub fn run<T: Tool>(input: &JsonText, cx: &ToolContext) -> Result<Vec<Part>, Too
 ///
 /// # Errors
 /// The function's own, or that its value has no JSON form.
-pub fn outcome<T: IntoParts, E: Into<ToolError>>(
-    returned: Result<T, E>,
-) -> Result<Vec<Part>, ToolError> {
+pub fn outcome<T: IntoParts, E: Into<ToolError>>(returned: Result<T, E>) -> Result<Vec<Part>, ToolError> {
     Ok(returned.map_err(Into::into)?.into_parts()?)
 }

@@ -77,10 +77,9 @@ fn outside(written: &str) -> ToolError {
 pub fn explain(place: &Place, error: &io::Error) -> ToolError {
     let name = &place.name;
     match error.kind() {
-        io::ErrorKind::NotFound => ToolError::invalid_input(format!(
-            "there is no `{name}` in the workspace"
-        )),
-        io::ErrorKind::NotADirectory => ToolError::invalid_input(format!(
+        io::ErrorKind::NotFound => ToolError::invalid_input(format!("there is no `{name}` in the workspace")),
+        // `create_dir_all` says "already exists" where a file stands in the way.
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ToolError::invalid_input(format!(
             "`{name}` cannot be: a part of the path is a file, not a directory"
         )),
         io::ErrorKind::IsADirectory => {

@@ -2,7 +2,10 @@
 //!
 //! The directions are those of ARCHITECTURE.md. A new crate needs a line here before it can land.
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
 
 use crate::tree::{Violation, line_of, root};
 
@@ -74,25 +77,38 @@ impl Crate {
 
 /// The members of this workspace.
 pub(crate) fn workspace_crates() -> Vec<Crate> {
-    let manifest = root().join("Cargo.toml");
-    let metadata =
-        MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata answers");
-    metadata.packages.iter().map(read).collect()
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root());
+    let output = command.output().expect("cargo starts");
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata answers in JSON");
+    let crates: Vec<Crate> = metadata["packages"].as_array().into_iter().flatten().map(read).collect();
+    assert!(!crates.is_empty(), "cargo metadata names no package");
+    crates
 }
 
-fn read(package: &Package) -> Crate {
-    let path = package.manifest_path.as_std_path();
+fn read(package: &Value) -> Crate {
+    let field = |key: &str| package[key].as_str().expect("a package's field is a string");
+    let path = Path::new(field("manifest_path"));
     let text = std::fs::read_to_string(path).expect("a member's manifest is readable");
     let relative = path.strip_prefix(root()).expect("members are folders of the workspace");
-    let dependencies = package.dependencies.iter().map(|dependency| Dependency {
-        name: dependency.name.clone(),
-        dev: dependency.kind == DependencyKind::Development,
-        line: line_of(&text, dependency.rename.as_deref().unwrap_or(&dependency.name)),
-    });
+    let dependencies = package["dependencies"].as_array().expect("a package has dependencies");
     Crate {
-        name: package.name.to_string(),
+        name: field("name").to_owned(),
         manifest: relative.to_string_lossy().replace('\\', "/"),
-        dependencies: dependencies.collect(),
+        dependencies: dependencies.iter().map(|dependency| Dependency::read(dependency, &text)).collect(),
+    }
+}
+
+impl Dependency {
+    fn read(dependency: &Value, manifest: &str) -> Dependency {
+        let name = dependency["name"].as_str().expect("a dependency has a name");
+        let written = dependency["rename"].as_str().unwrap_or(name);
+        Dependency {
+            name: name.to_owned(),
+            dev: dependency["kind"] == "dev",
+            line: line_of(manifest, written),
+        }
     }
 }
 
@@ -173,6 +189,16 @@ fn member(folder: &str, name: &str, dependencies: &[&str]) -> Crate {
 #[cfg(test)]
 fn places(found: &[Violation]) -> Vec<(&str, usize)> {
     found.iter().map(|violation| (violation.file.as_str(), violation.line)).collect()
+}
+
+#[test]
+fn a_dependency_is_read_with_its_kind_and_line() {
+    let manifest = "[dependencies]\nown = { package = \"sqlx\" }\n";
+    let value = |json: &str| serde_json::from_str(json).unwrap();
+    let read = Dependency::read(&value(r#"{"name":"sqlx","rename":"own","kind":null}"#), manifest);
+    assert_eq!((read.name.as_str(), read.dev, read.line), ("sqlx", false, 2));
+    assert!(Dependency::read(&value(r#"{"name":"a","rename":null,"kind":"dev"}"#), manifest).dev);
+    assert!(!Dependency::read(&value(r#"{"name":"a","rename":null,"kind":"build"}"#), manifest).dev);
 }
 
 #[test]

@@ -67,14 +67,15 @@ pub(crate) fn unfinished(path: &str, text: &str) -> Vec<Violation> {
     found
 }
 
-/// Whether `mark` stands in the line as a word of its own, so that a row of X in a file name pattern passes.
+/// Whether the line holds the mark; a mark that is a word counts only where it stands alone, so that a
+/// file name pattern of many X passes.
 fn holds(line: &str, mark: &str) -> bool {
+    let is_word = mark.chars().all(char::is_alphanumeric);
     line.match_indices(mark).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + mark.len()..].chars().next();
-        let joined = |neighbour: Option<char>| neighbour.is_some_and(char::is_alphanumeric);
-        !(joined(before)
-            || joined(after) && mark.ends_with(char::is_alphanumeric) && mark.starts_with(char::is_uppercase))
+        let is_joined = before.into_iter().chain(after).any(char::is_alphanumeric);
+        !(is_word && is_joined)
     })
 }
 

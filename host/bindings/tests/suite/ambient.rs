@@ -48,7 +48,7 @@ async fn clocks_and_randomness_are_the_host_s() {
         (import "host" "insecure-u64" (func $insecure-u64 (result i64)))
         (import "host" "seed" (func $seed (param i32)))
         (func $is (param i64 i64) (if (i64.ne (local.get 0) (local.get 1)) (then unreachable)))
-        (func (export "step") (param i32) (result i32)
+        (func (export "step") (type $step)
           (call $wall (i32.const 64))
           (call $is (i64.load (i32.const 64)) (i64.const 1000))
           (call $is (i64.load32_u (i32.const 72)) (i64.const 7))
@@ -76,7 +76,7 @@ async fn too_much_randomness_traps_before_anyone_is_asked() {
     let parts = Parts::harness(
         r#"
         (import "host" "bytes" (func $bytes (param i64 i32)))
-        (func (export "step") (param i32) (result i32)
+        (func (export "step") (type $step)
           (call $bytes (i64.const 65537) (i32.const 64)) i32.const 0)"#,
     )
     .importing(CLOCKS_AND_RANDOM, CLOCKS_AND_RANDOM_LOWERED);
@@ -121,7 +121,7 @@ const SLEEPER: &str = r#"
 (import "host" "block" (func $block (param i32)))
 (import "host" "poll" (func $poll (param i32 i32 i32)))
 (import "host" "drop" (func $drop (param i32)))
-(func (export "step") (param i32) (result i32) (local $first i32) (local $second i32)
+(func (export "step") (type $step) (local $first i32) (local $second i32)
   (local.set $first (call $sleep (i64.const 5000)))
   (local.set $second (call $sleep-until (i64.const 6000)))
   (drop (call $ready (local.get $first)))

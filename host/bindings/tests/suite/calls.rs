@@ -8,7 +8,7 @@ use crate::recorder::Recorder;
 
 /// Returns the case of `next` that is in the code: the result's first byte is ok, the next word is
 /// the variant.
-const DONE: &str = r#"(func (export "step") (param i32) (result i32)
+const DONE: &str = r#"(func (export "step") (type $step)
     (i32.store8 (i32.const 4) (i32.const 1)) i32.const 0)"#;
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn state_comes_back_as_it_was_loaded() {
     // Keeps version, pointer and length at 16, which is what `save` returns.
     let parts = Parts::stateful_harness(
         r#"
-        (func (export "step") (param i32) (result i32) i32.const 0)
+        (func (export "step") (type $step) i32.const 0)
         (func (export "save") (result i32) i32.const 16)
         (func (export "load") (param $version i32) (param $at i32) (param $length i32) (result i32)
           (i32.store (i32.const 16) (local.get $version))
@@ -52,7 +52,7 @@ async fn state_comes_back_as_it_was_loaded() {
 const TITLED: &str = r#"
     (import "host" "set-title" (func $set-title (param i32 i32)))
     (data (i32.const 64) "Words")
-    (func (export "step") (param i32) (result i32)
+    (func (export "step") (type $step)
       (call $set-title (i32.const 64) (i32.const 5)) i32.const 0)"#;
 
 fn titled() -> Parts {
@@ -151,4 +151,60 @@ async fn a_hook_decides() {
     let verdict = instance.handle(&mut store, &event).await.unwrap().unwrap();
     assert_eq!(verdict.decision, hook::Decision::Deny);
     assert_eq!(verdict.reason, None);
+}
+
+#[tokio::test]
+async fn a_tool_reaches_http_and_the_log() {
+    // Traps unless `fetch` says error (1), `timed-out` (1).
+    let parts = Parts::tool(
+        r#"
+        (import "host" "log" (func $log (param i32 i32 i32)))
+        (import "host" "fetch" (func $fetch
+          (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+        (data (i32.const 64) "GETtest:a")
+        (func (export "list-tools") (result i32)
+          (call $log (i32.const 2) (i32.const 64) (i32.const 3))
+          (call $fetch (i32.const 64) (i32.const 3) (i32.const 67) (i32.const 6)
+            (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)
+            (i32.const 128))
+          (if (i32.ne (i32.load8_u (i32.const 128)) (i32.const 1)) (then unreachable))
+          (if (i32.ne (i32.load8_u (i32.const 132)) (i32.const 1)) (then unreachable))
+          i32.const 0)
+        (func (export "call") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
+          unreachable)"#,
+    )
+    .importing(
+        r#"
+        (import "rewake:plugin/log@0.1.0" (instance $log
+          (type $level' (enum "debug" "info" "warn" "error"))
+          (export "level" (type $level (eq $level')))
+          (export "log" (func (param "level" $level) (param "message" string)))))
+        (import "rewake:plugin/http@0.1.0" (instance $http
+          (type $header' (record (field "name" string) (field "value" string)))
+          (export "header" (type $header (eq $header')))
+          (type $request' (record (field "method" string) (field "url" string)
+            (field "headers" (list $header)) (field "body" (list u8))
+            (field "timeout-ms" (option u32))))
+          (export "request" (type $request (eq $request')))
+          (type $response' (record (field "status" u16) (field "headers" (list $header))
+            (field "body" (list u8))))
+          (export "response" (type $response (eq $response')))
+          (type $error' (variant (case "denied" string) (case "timed-out") (case "too-large")
+            (case "unknown" string) (case "failed" string)))
+          (export "error" (type $error (eq $error')))
+          (export "fetch" (func (param "request" $request)
+            (result (result $response (error $error)))))))
+        (core func $log-log (canon lower (func $log "log") (memory $memory)))
+        (core func $fetch (canon lower (func $http "fetch") (memory $memory) (realloc $realloc)))"#,
+        r#"(export "log" (func $log-log)) (export "fetch" (func $fetch))"#,
+    );
+    let engine = engine(false);
+    let linkers = Linkers::new(&engine).unwrap();
+    let pre = linkers.tool(&parts.component(&engine)).unwrap();
+    let data = Data::new(&sandbox(), Box::new(Recorder::default())).unwrap();
+    let mut store = store(&engine, data);
+    let instance = pre.instantiate(&mut store).await.unwrap();
+    assert_eq!(instance.list_tools(&mut store).await.unwrap(), []);
+    let recorder = store.data_mut().imports_as::<Recorder>().unwrap();
+    assert_eq!(recorder.seen, ["Level::Warn GET", "fetch test:a"]);
 }

@@ -10,7 +10,7 @@ async fn memory_beyond_the_limit_traps_and_names_it() {
     // 62 pages are within 4 MiB beside the heap's one; another two are not.
     let parts = Parts::harness(
         r#"
-        (func (export "step") (param i32) (result i32)
+        (func (export "step") (type $step)
           (if (i32.ne (memory.grow (i32.const 62)) (i32.const 1)) (then unreachable))
           (drop (memory.grow (i32.const 2)))
           i32.const 0)"#,
@@ -24,7 +24,7 @@ async fn memory_beyond_the_limit_traps_and_names_it() {
 #[tokio::test]
 async fn several_memories_count_as_one() {
     // 40 pages each are within the limit, together they are not.
-    let parts = Parts::harness(r#"(func (export "step") (param i32) (result i32) i32.const 0)"#).importing(
+    let parts = Parts::harness(r#"(func (export "step") (type $step) i32.const 0)"#).importing(
         r#"(core module $big (memory 40))
            (core instance (instantiate $big)) (core instance (instantiate $big))"#,
         "",
@@ -38,7 +38,7 @@ async fn several_memories_count_as_one() {
 async fn a_guest_s_own_maximum_is_its_own_business() {
     let parts = Parts::harness(
         r#"
-        (func (export "step") (param i32) (result i32)
+        (func (export "step") (type $step)
           (if (i32.ne (memory.grow (i32.const 65535)) (i32.const -1)) (then unreachable))
           i32.const 0)"#,
     );
@@ -61,7 +61,7 @@ async fn a_call_that_hands_over_too_much_traps() {
     let parts = Parts::harness(
         r#"
         (import "host" "set-title" (func $set-title (param i32 i32)))
-        (func (export "step") (param i32) (result i32)
+        (func (export "step") (type $step)
           (drop (memory.grow (i32.const 30)))
           (call $set-title (i32.const 0) (i32.const 1572864)) i32.const 0)"#,
     )
@@ -72,7 +72,8 @@ async fn a_call_that_hands_over_too_much_traps() {
         r#"(export "set-title" (func $set-title))"#,
     );
     let (result, mut store) = step(&parts, Recorder::default()).await;
-    assert!(result.is_err(), "{result:?}");
+    let error = result.unwrap_err();
+    assert!(error.contains("too much data is being copied"), "{error}");
     let recorder = store.data_mut().imports_as::<Recorder>().unwrap();
     assert!(recorder.seen.is_empty());
 }
@@ -110,7 +111,7 @@ async fn output_is_kept_up_to_its_limit_and_the_rest_counted() {
         (import "host" "stderr" (func $stderr (result i32)))
         (import "host" "write" (func $write (param i32 i32 i32 i32)))
         (data (i32.const 64) "one\0atwo\0a")
-        (func (export "step") (param i32) (result i32)
+        (func (export "step") (type $step)
           (call $write (call $stdout) (i32.const 64) (i32.const 8) (i32.const 0))
           (call $write (call $stderr) (i32.const 68) (i32.const 3) (i32.const 0))
           (call $write (call $stdout) (i32.const 2048) (i32.const 2000) (i32.const 0))
@@ -133,7 +134,7 @@ async fn output_is_kept_up_to_its_limit_and_the_rest_counted() {
 
 #[tokio::test]
 async fn a_harness_gets_no_mounts() {
-    let parts = Parts::harness(r#"(func (export "step") (param i32) (result i32) i32.const 0)"#);
+    let parts = Parts::harness(r#"(func (export "step") (type $step) i32.const 0)"#);
     let (pre, mut store) = prepare(&parts, Recorder::default());
     let folder = tempfile::tempdir().unwrap();
     let mounted = Sandbox {

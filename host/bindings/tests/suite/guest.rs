@@ -96,7 +96,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// A harness whose `step` is given; it gets a pointer and returns one.
+    /// A harness whose `step` is given, of the core type `$step`; it returns a pointer.
     pub(crate) fn harness(code: &'static str) -> Parts {
         Parts { code, exports: &[HARNESS], ..Parts::default() }
     }
@@ -135,7 +135,11 @@ impl Parts {
             (alias core export $heap "memory" (core memory $memory))
             (alias core export $heap "realloc" (core func $realloc))
             {imports}
-            (core module $main (import "heap" "memory" (memory 1)) {code})
+            (core module $main
+              (type $step (func
+                (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+              (import "heap" "memory" (memory 1))
+              {code})
             (core instance $main (instantiate $main
               (with "heap" (instance $heap))
               (with "host" (instance {lowered}))))

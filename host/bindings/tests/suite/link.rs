@@ -5,9 +5,9 @@ use wasmtime::Engine;
 
 use crate::guest::{Parts, component, engine};
 
-const STEP: &str = r#"(func (export "step") (param i32) (result i32) i32.const 0)"#;
+const STEP: &str = r#"(func (export "step") (type $step) i32.const 0)"#;
 const STATE: &str = r#"
-    (func (export "step") (param i32) (result i32) i32.const 0)
+    (func (export "step") (type $step) i32.const 0)
     (func (export "save") (result i32) i32.const 0)
     (func (export "load") (param i32 i32 i32) (result i32) i32.const 0)"#;
 const TOOL: &str = r#"

@@ -13,7 +13,9 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, kind: CallKind, effe
     if !entry.place.is_in_step(turn, step.number) {
         return Err("it belongs to another step");
     }
-    session.calls.insert(entry.seq, OpenCall { place: entry.place, kind, effect, retries: 0 });
+    session
+        .calls
+        .insert(entry.seq, OpenCall { place: entry.place, kind, effect, retries: 0, key: entry.hash });
     Ok(())
 }
 

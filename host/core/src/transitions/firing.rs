@@ -2,7 +2,9 @@
 //! `startup` until a hook's verdict on it is recorded, `resume` on every later load.
 
 use crate::fact::{HookEvent, Source};
+use crate::ids::Digest;
 use crate::session::{CallKind, Session};
+use crate::transitions::hook::start_binding;
 
 /// A hook that is due to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +13,21 @@ pub struct Firing {
     pub hook: u32,
     /// Why it fires.
     pub source: Source,
+    /// What its verdict will be bound to.
+    pub binding: Digest,
     /// Its start, if that stands in the journal already: it is asked again, with the same key.
-    pub start: Option<u64>,
+    pub start: Option<FiringStart>,
+}
+
+/// The start of a firing whose verdict is not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FiringStart {
+    /// Its seq.
+    pub seq: u64,
+    /// Its idempotency key.
+    pub key: Digest,
+    /// Attempts beyond the first.
+    pub retries: u32,
 }
 
 /// The hooks that this load has still to ask.
@@ -29,11 +44,17 @@ pub(crate) fn due(session: &Session) -> Vec<Firing> {
             let fresh = !session.load.startup_hooks.contains(&hook)
                 && (session.load.count == 1 || matches(&pin.matcher, Source::Startup.as_str()));
             let source = if fresh { Source::Startup } else { Source::Resume };
-            let start = session.calls.iter().find_map(|(seq, call)| match call.kind {
-                CallKind::Hook(open) if open.hook == hook && open.source == Some(source) => Some(*seq),
+            let open = session.calls.iter().find_map(|(seq, call)| match call.kind {
+                CallKind::Hook(open) if open.hook == hook && open.source == Some(source) => {
+                    Some((open.binding, FiringStart { seq: *seq, key: call.key, retries: call.retries }))
+                }
                 _ => None,
             });
-            matches(&pin.matcher, source.as_str()).then_some(Firing { hook, source, start })
+            let (binding, start) = match open {
+                Some((binding, start)) => (binding, Some(start)),
+                None => (start_binding(&session.id, session.load.count, source), None),
+            };
+            matches(&pin.matcher, source.as_str()).then_some(Firing { hook, source, binding, start })
         })
         .collect()
 }

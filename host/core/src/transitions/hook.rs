@@ -15,7 +15,7 @@ pub fn binding(session: &SessionId, place: Place, definition: Digest, arguments:
 }
 
 /// What a SessionStart verdict is bound to.
-pub fn start_binding(session: &SessionId, load: u64, source: Source) -> Digest {
+pub(crate) fn start_binding(session: &SessionId, load: u64, source: Source) -> Digest {
     Digest::of_parts([session.as_str().as_bytes(), &load.to_le_bytes(), source.as_str().as_bytes()])
 }
 
@@ -39,8 +39,13 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &HookStarted) 
         return Err("the session has no such hook");
     }
     let hook = OpenHook { hook: body.hook, source: body.source, binding: body.binding };
-    let call =
-        OpenCall { place: entry.place, kind: CallKind::Hook(hook), effect: Effect::Idempotent, retries: 0 };
+    let call = OpenCall {
+        place: entry.place,
+        kind: CallKind::Hook(hook),
+        effect: Effect::Idempotent,
+        retries: 0,
+        key: entry.hash,
+    };
     session.calls.insert(entry.seq, call);
     Ok(())
 }

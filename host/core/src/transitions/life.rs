@@ -28,7 +28,10 @@ pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Re
 }
 
 /// Decides `session.unloaded`. The guest, if one runs, must have been dropped.
-pub(crate) fn unload(_session: &Session, why: String) -> Result<Decision, Refusal> {
+pub(crate) fn unload(session: &Session, why: String) -> Result<Decision, Refusal> {
+    if session.created.is_none() {
+        return Err(Refusal::Conflict(format!("session {} does not exist", session.id)));
+    }
     let entries = vec![Draft::system(Place::default(), SessionUnloaded { why })];
     Ok(Decision { entries, then: Then::Ended, ..Decision::default() })
 }

@@ -7,7 +7,10 @@ use super::hook::binding;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
-use crate::fact::{CUSTOM, CallRetried, Decision as Verdict, Fact, HookStarted, ToolStarted, ToolsRequested};
+use crate::fact::{
+    CUSTOM, CallRetried, Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ToolStarted,
+    ToolsRequested,
+};
 use crate::limits;
 use crate::session::{CallKind, Session, Step};
 
@@ -15,10 +18,10 @@ use crate::session::{CallKind, Session, Step};
 pub(crate) fn record(session: &Session, draft: Draft) -> Result<Decision, Refusal> {
     match &draft.fact {
         Fact::SnapshotTaken(_) => {}
-        Fact::HookStarted(body) if body.source.is_some() => session_start(session, body)?,
-        Fact::HookVerdict(body) if draft.place.step == 0 => {
-            is_open(session, body.start, draft.place)?;
-        }
+        Fact::HookStarted(body) if body.source.is_some() => session_start(session, draft.place, body)?,
+        Fact::HookVerdict(body) if draft.place.step == 0 => judged(session, draft.place, body)?,
+        // Diagnostics of a hook that is told of the start.
+        Fact::LogLines(_) if draft.place.step == 0 => {}
         Fact::CallRetried(body) if draft.place.step == 0 => retried(session, draft.place, body)?,
         fact => {
             let step = in_open_step(session, draft.place)?;
@@ -58,17 +61,47 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         },
         Fact::ToolLost(body) => is_kind(session, body.start, place, CallKind::Tool),
         Fact::CallRetried(body) => retried(session, place, body),
-        Fact::HookStarted(_) => use_at(step, place).map(|_| ()),
-        Fact::HookVerdict(body) => is_open(session, body.start, place),
+        Fact::HookStarted(body) => asked(step, place, body),
+        Fact::HookVerdict(body) => judged(session, place, body),
         _ => Err(Refusal::Rule("a step may not record that")),
     }
 }
 
-fn session_start(session: &Session, body: &HookStarted) -> Result<(), Refusal> {
+fn session_start(session: &Session, place: Place, body: &HookStarted) -> Result<(), Refusal> {
     let is_due = super::firing::due(session).iter().any(|firing| {
-        firing.hook == body.hook && Some(firing.source) == body.source && firing.start.is_none()
+        firing.hook == body.hook
+            && Some(firing.source) == body.source
+            && firing.binding == body.binding
+            && firing.start.is_none()
     });
-    if is_due { Ok(()) } else { Err(Refusal::Rule("the hook is not due to be told of the start")) }
+    if is_due && body.event == HookEvent::SessionStart && place.step == 0 {
+        Ok(())
+    } else {
+        Err(Refusal::Rule("the hook is not due to be told of the start"))
+    }
+}
+
+/// A use is judged by the hooks that its request names, and once by each: nobody asks until it is allowed.
+fn asked(step: &Step, place: Place, body: &HookStarted) -> Result<(), Refusal> {
+    if body.event != HookEvent::PreToolUse || !use_at(step, place)?.hooks.contains(&body.hook) {
+        return Err(Refusal::Rule("the hook is none of those that must judge the use"));
+    }
+    let before = |entry: &Entry| {
+        entry.place == place && matches!(&entry.fact, Fact::HookStarted(one) if one.hook == body.hook)
+    };
+    if at(step, place.ordinal).any(before) {
+        return Err(Refusal::Rule("the hook was asked about the use before"));
+    }
+    Ok(())
+}
+
+fn judged(session: &Session, place: Place, body: &HookVerdict) -> Result<(), Refusal> {
+    is_open(session, body.start, place)?;
+    match session.calls[&body.start].kind {
+        CallKind::Hook(open) if open.hook == body.hook && open.binding == body.binding => Ok(()),
+        CallKind::Hook(_) => Err(Refusal::Rule("a verdict is bound to what was asked")),
+        CallKind::Model | CallKind::Tool => Err(Refusal::Rule("an end of another kind")),
+    }
 }
 
 fn requested(session: &Session, body: &ToolsRequested) -> Result<(), Refusal> {
@@ -79,9 +112,10 @@ fn requested(session: &Session, body: &ToolsRequested) -> Result<(), Refusal> {
             max: limits::USES_MAX as u64,
         });
     }
-    let hooks = session.pins().hooks.len();
-    if body.uses.iter().any(|one| one.hooks.iter().any(|hook| *hook as usize >= hooks)) {
-        return Err(Refusal::Rule("a use names a hook that the session does not have"));
+    let hooks = &session.pins().hooks;
+    let judges = |hook: &u32| hooks.get(*hook as usize).is_some_and(|pin| pin.event == HookEvent::PreToolUse);
+    if !body.uses.iter().all(|one| one.hooks.iter().all(judges)) {
+        return Err(Refusal::Rule("a use names a hook that the session does not have for it"));
     }
     Ok(())
 }

@@ -38,7 +38,10 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
                 let why = "the session failed";
                 let open = end.rows.iter().filter(|row| !session.taken.contains(row.n)).cloned();
                 let rows: Vec<_> = open.collect();
-                let failed = SessionFailed { code, detail: limits::cut(&detail, limits::DETAIL_BYTES_MAX) };
+                let failed = SessionFailed {
+                    code: limits::cut(&code, limits::CODE_BYTES_MAX),
+                    detail: limits::cut(&detail, limits::DETAIL_BYTES_MAX),
+                };
                 let before = inbox::rejections(&rows, None, why)
                     .chain([Draft::system(Place::default(), failed)])
                     .collect::<Vec<_>>();
@@ -81,7 +84,8 @@ pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry) {
     match entry.fact {
         Fact::StepStarted(_) | Fact::StepCompleted(_) | Fact::StepAborted(_) | Fact::StepRerun(_) => {}
         _ => {
-            step.progressed |= !matches!(entry.fact, Fact::CallRetried(_));
+            // A replay claims neither: a step that got no further may have left them in every run of it.
+            step.progressed |= !matches!(entry.fact, Fact::CallRetried(_) | Fact::LogLines(_));
             step.entries.push(entry.clone());
         }
     }

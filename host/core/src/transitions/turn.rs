@@ -153,7 +153,7 @@ pub(crate) fn fail(
     let mut entries = closings(session, how, detail);
     let body = TurnFailed {
         scope,
-        code: limits::cut(code, 128),
+        code: limits::cut(code, limits::CODE_BYTES_MAX),
         detail: limits::cut(detail, limits::DETAIL_BYTES_MAX),
         usage: turn.usage,
     };

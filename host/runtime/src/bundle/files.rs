@@ -54,7 +54,7 @@ impl Files for Folder {
     fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid> {
         let mut options = OpenOptions::new();
         // A named pipe in a bundle must not make its reader wait for ever.
-        options.read(true).custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+        options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
         let file = self.dir.open_with(path, &options).map_err(|error| unreadable(path, &error))?;
         let is_file = file.metadata().map_err(|error| unreadable(path, &error))?.is_file();
         if !is_file {

@@ -13,8 +13,8 @@ pub const COMPONENTS_MAX: usize = 64;
 /// Bundles of one session.
 pub const BUNDLES_MAX: usize = 64;
 /// Linear memory that a component can ask for, in bytes: what a 32-bit address reaches.
-pub const MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+pub(super) const MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// Characters of a tool's name.
-pub const TOOL_NAME_CHARS_MAX: usize = 64;
+pub(super) const TOOL_NAME_CHARS_MAX: usize = 64;
 /// The longest timeout that can be written, in milliseconds: a day.
-pub const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+pub(super) const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;

@@ -192,11 +192,11 @@ impl Matcher {
     /// The names it was written with, for checks that know which names there are. A matcher that
     /// also goes by what a tool can do has none: it may match any tool.
     pub fn names(&self) -> Vec<&str> {
-        let name = |term| match term {
-            &Term::Name(ref name) => Some(name.as_str()),
+        let names = self.terms.iter().map(|term| match term {
+            Term::Name(name) => Some(name.as_str()),
             Term::Effect(_) | Term::Grant(_) => None,
-        };
-        self.terms.iter().map(name).collect::<Option<_>>().unwrap_or_default()
+        });
+        names.collect::<Option<_>>().unwrap_or_default()
     }
 }
 

@@ -23,6 +23,7 @@ mod tools;
 
 pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
 pub use component::{CONTRACT, Inspected, inspect};
+pub(crate) use error::quote;
 pub use error::{Error, Invalid, Place, Problem, SourceText};
 pub use limits::{
     BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,

@@ -21,8 +21,10 @@ pub(super) struct Document<'a> {
 pub(super) struct Fields<'a> {
     document: &'a Document<'a>,
     table: &'a DeTable<'a>,
-    /// How a person knows the table: `[component.loop]`.
-    label: String,
+    /// Its dotted name, `component.loop`; empty for the whole document.
+    path: String,
+    /// Which of the tables of that name it is, counted from 1, if there are several.
+    number: Option<usize>,
     span: Range<usize>,
     asked: RefCell<Vec<&'static str>>,
 }
@@ -51,7 +53,7 @@ impl<'a> Document<'a> {
 
     /// The table that is the whole document.
     pub(super) fn root(&'a self, table: &'a DeTable<'a>) -> Fields<'a> {
-        self.fields(table, 0..0, "the top level".to_owned())
+        self.fields(table, 0..0, String::new())
     }
 
     /// `value`, unless a problem was reported.
@@ -59,14 +61,24 @@ impl<'a> Document<'a> {
         Error::unless_none(self.problems.into_inner(), value)
     }
 
-    fn fields(&'a self, table: &'a DeTable<'a>, span: Range<usize>, label: String) -> Fields<'a> {
-        Fields { document: self, table, label, span, asked: RefCell::default() }
+    fn fields(&'a self, table: &'a DeTable<'a>, span: Range<usize>, path: String) -> Fields<'a> {
+        Fields { document: self, table, path, number: None, span, asked: RefCell::default() }
     }
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn label(&self) -> &str {
-        &self.label
+    /// How a person knows the table: `[component.loop]`.
+    pub(super) fn label(&self) -> String {
+        match (self.path.as_str(), self.number) {
+            ("", _) => "the top level".to_owned(),
+            (path, None) => format!("[{path}]"),
+            (path, Some(number)) => format!("[{path}] (number {number})"),
+        }
+    }
+
+    /// How a person knows the table `key` below this one.
+    pub(super) fn label_of(&self, key: &str) -> String {
+        format!("[{}]", self.path_of(key))
     }
 
     pub(super) fn span(&self) -> Range<usize> {
@@ -91,7 +103,7 @@ impl<'a> Fields<'a> {
         if !self.has(key) {
             self.report(
                 self.span(),
-                Invalid::new(format!("{} has no `{key}`", self.label))
+                Invalid::new(format!("{} has no `{key}`", self.label()))
                     .help(format!("add `{key} = {example}`")),
             );
         }
@@ -196,16 +208,18 @@ impl<'a> Fields<'a> {
     /// A table below this one.
     pub(super) fn table(&self, key: &'static str) -> Option<Fields<'a>> {
         let value = self.value(key)?;
-        let label = self.label_of(key);
-        self.as_fields(key, value, label)
+        self.as_fields(key, value, self.path_of(key))
     }
 
     /// Tables in an array: `[[component.x.on]]`, or inline ones.
     pub(super) fn tables(&self, key: &'static str) -> Vec<Fields<'a>> {
         let Some(array) = self.list(key) else { return Vec::new() };
-        let label = |index: usize| format!("{} (number {})", self.label_of(key), index + 1);
         let fields = array.into_inner().iter().enumerate();
-        fields.filter_map(|(index, value)| self.as_fields(key, value, label(index))).collect()
+        let numbered = fields.filter_map(|(index, value)| {
+            let fields = self.as_fields(key, value, self.path_of(key))?;
+            Some(Fields { number: Some(index + 1), ..fields })
+        });
+        numbered.collect()
     }
 
     /// The tables below this one, under names of the author's choice, in the order of the file.
@@ -214,7 +228,7 @@ impl<'a> Fields<'a> {
             .table
             .iter()
             .filter_map(|(name, value)| {
-                let fields = self.as_fields(name.get_ref(), value, self.label_of(name.get_ref()))?;
+                let fields = self.as_fields(name.get_ref(), value, self.path_of(name.get_ref()))?;
                 Some((Spanned::new(name.span(), name.get_ref().as_ref()), fields))
             })
             .collect();
@@ -228,7 +242,7 @@ impl<'a> Fields<'a> {
         key: &'static str,
         value: &'a Spanned<DeValue<'a>>,
     ) -> Option<Fields<'a>> {
-        self.as_fields(key, value, format!("an entry of `{key}`"))
+        self.as_fields(key, value, self.path_of(key))
     }
 
     /// Refuses every key that was not asked for. `hint` knows where a key belongs that people put
@@ -242,7 +256,7 @@ impl<'a> Fields<'a> {
                 (None, Some(near)) => format!("did you mean `{near}`?"),
                 (None, None) => format!("known here: {}", quote_all(asked.iter().copied())),
             };
-            let message = format!("unknown key {} in {}", quote(name), self.label);
+            let message = format!("unknown key {} in {}", quote(name), self.label());
             self.report(key.span(), Invalid::new(message).help(help));
         }
     }
@@ -279,18 +293,15 @@ impl<'a> Fields<'a> {
         None
     }
 
-    fn as_fields(&self, key: &str, value: &'a Spanned<DeValue<'a>>, label: String) -> Option<Fields<'a>> {
+    fn as_fields(&self, key: &str, value: &'a Spanned<DeValue<'a>>, path: String) -> Option<Fields<'a>> {
         match value.get_ref() {
-            DeValue::Table(table) => Some(self.document.fields(table, value.span(), label)),
+            DeValue::Table(table) => Some(self.document.fields(table, value.span(), path)),
             other => self.wrong_type(key, value.span(), "a table", other),
         }
     }
 
-    fn label_of(&self, key: &str) -> String {
-        match self.label.strip_prefix('[').and_then(|label| label.strip_suffix(']')) {
-            Some(above) => format!("[{above}.{key}]"),
-            None => format!("[{key}]"),
-        }
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 }
 

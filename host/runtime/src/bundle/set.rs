@@ -39,9 +39,10 @@ pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut loaded: Vec<Bundle> = Vec::new();
     while let Some(Wanted { folder, by }) = queue.pop_front() {
-        let folder = match folder.canonicalize() {
-            Ok(folder) if seen.contains(&folder) => continue,
-            Ok(folder) => folder,
+        // Told apart by their true paths, but shown as they were named.
+        let true_path = match folder.canonicalize() {
+            Ok(path) if seen.contains(&path) => continue,
+            Ok(path) => path,
             Err(error) => return Err(not_found(&folder, by, &error)),
         };
         if seen.len() == BUNDLES_MAX {
@@ -55,7 +56,7 @@ pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
                 queue.push_back(Wanted { folder: folder.join(path), by });
             }
         }
-        seen.push(folder);
+        seen.push(true_path);
         loaded.push(bundle);
     }
     let mut loaded = loaded.into_iter();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::bundle::{Error, Invalid, SourceText};
+use crate::bundle::{Error, Invalid, SourceText, quote};
 
 /// The longest that one reply may be held back, in milliseconds.
 pub const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
@@ -43,32 +43,28 @@ pub struct ScriptedUse {
     pub input: serde_json::Value,
 }
 
+/// The script as it is written; `V` is the form's own value of any type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawScript {
-    reply: Vec<RawReply>,
+struct RawScript<V> {
+    reply: Vec<RawReply<V>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawReply {
+struct RawReply<V> {
     text: Option<String>,
-    #[serde(default, rename = "use")]
-    uses: Vec<RawUse>,
+    #[serde(default = "Vec::new", rename = "use")]
+    uses: Vec<RawUse<V>>,
     #[serde(default)]
     delay_ms: u64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawUse {
+struct RawUse<V> {
     tool: String,
-    #[serde(default = "no_input")]
-    input: serde_json::Value,
-}
-
-fn no_input() -> serde_json::Value {
-    serde_json::Value::Object(serde_json::Map::new())
+    input: Option<V>,
 }
 
 impl Script {
@@ -79,31 +75,18 @@ impl Script {
     /// If it is malformed, has an unknown key or no replies, or a reply holds nothing.
     pub fn parse(text: &str, path: &str) -> Result<Script, Error> {
         let source = SourceText::new(path, text);
-        let raw = if text.trim_start().starts_with('{') { json(&source)? } else { toml(&source)? };
-        let refuse =
-            |message: String, help: &str| Err(Error::whole_file(path, message, Some(help.to_owned())));
-        if raw.reply.is_empty() {
-            return refuse("the script has no replies".to_owned(), "add a [[reply]] with a `text`");
-        }
-        if raw.reply.len() > REPLIES_MAX {
-            return refuse(format!("the script has more than {REPLIES_MAX} replies"), "make it shorter");
-        }
-        for (index, reply) in raw.reply.iter().enumerate() {
-            let number = index + 1;
-            if reply.text.is_none() && reply.uses.is_empty() {
-                let message = format!("reply {number} of the script holds nothing");
-                return refuse(message, "give it a `text`, or a `use` of a tool");
-            }
-            if reply.delay_ms > DELAY_MS_MAX {
-                let message = format!("`delay_ms` of reply {number} is {}", reply.delay_ms);
-                return refuse(message, &format!("the longest delay is {DELAY_MS_MAX} ms"));
-            }
-            if let Some(scripted) = reply.uses.iter().find(|scripted| !scripted.input.is_object()) {
-                let message = format!("the input of {:?} in reply {number} is not an object", scripted.tool);
-                return refuse(message, "write the tool's arguments by name: input = { path = \"a.txt\" }");
-            }
-        }
-        Ok(Script { replies: raw.reply.into_iter().map(Reply::from).collect() })
+        let replies = if text.trim_start().starts_with('{') {
+            replies(read_json(&source)?, Ok)
+        } else {
+            replies(read_toml(&source)?, json_of)
+        };
+        let replies = replies.and_then(|replies| match replies.len() {
+            0 => Err(Invalid::new("the script has no replies").help("add a [[reply]] with a `text`")),
+            1..=REPLIES_MAX => Ok(replies),
+            _ => Err(Invalid::new(format!("the script has more than {REPLIES_MAX} replies"))),
+        });
+        let replies = replies.map_err(|invalid| Error::whole_file(path, invalid.message, invalid.help))?;
+        Ok(Script { replies })
     }
 
     /// The reply to a request that holds `index` assistant messages; none past the end.
@@ -120,14 +103,66 @@ impl Script {
     }
 }
 
-impl From<RawReply> for Reply {
-    fn from(raw: RawReply) -> Reply {
-        let uses = raw.uses.into_iter().map(|raw| ScriptedUse { tool: raw.tool, input: raw.input });
-        Reply { text: raw.text, uses: uses.collect(), delay: Duration::from_millis(raw.delay_ms) }
-    }
+fn replies<V>(
+    raw: RawScript<V>,
+    json: impl Fn(V) -> Result<serde_json::Value, &'static str>,
+) -> Result<Vec<Reply>, Invalid> {
+    let numbered = raw.reply.into_iter().enumerate();
+    numbered.map(|(index, raw)| reply(raw, index + 1, &json)).collect()
 }
 
-fn json(source: &SourceText) -> Result<RawScript, Error> {
+fn reply<V>(
+    raw: RawReply<V>,
+    number: usize,
+    json: &impl Fn(V) -> Result<serde_json::Value, &'static str>,
+) -> Result<Reply, Invalid> {
+    if raw.text.is_none() && raw.uses.is_empty() {
+        return Err(Invalid::new(format!("reply {number} of the script holds nothing"))
+            .help("give it a `text`, or a `use` of a tool"));
+    }
+    if raw.delay_ms > DELAY_MS_MAX {
+        return Err(Invalid::new(format!("`delay_ms` of reply {number} is {}", raw.delay_ms))
+            .help(format!("the longest delay is {DELAY_MS_MAX} ms")));
+    }
+    let mut uses = Vec::new();
+    for RawUse { tool, input } in raw.uses {
+        let of = || format!("the input of {} in reply {number}", quote(&tool));
+        let input = match input.map(json) {
+            None => serde_json::Value::Object(serde_json::Map::new()),
+            Some(Ok(input @ serde_json::Value::Object(_))) => input,
+            Some(Ok(_)) => {
+                return Err(Invalid::new(format!("{} is not an object", of()))
+                    .help("write the tool's arguments by name: input = { path = \"a.txt\" }"));
+            }
+            Some(Err(what)) => {
+                return Err(Invalid::new(format!("{} holds {what}, which there is not in JSON", of()))
+                    .help("write it as a string"));
+            }
+        };
+        uses.push(ScriptedUse { tool, input });
+    }
+    Ok(Reply { text: raw.text, uses, delay: Duration::from_millis(raw.delay_ms) })
+}
+
+/// A TOML value as JSON; or what in it JSON has no form for.
+fn json_of(value: toml::Value) -> Result<serde_json::Value, &'static str> {
+    Ok(match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Boolean(flag) => flag.into(),
+        toml::Value::Float(number) => {
+            serde_json::Number::from_f64(number).ok_or("a number that is not finite")?.into()
+        }
+        toml::Value::Datetime(_) => return Err("a date"),
+        toml::Value::Array(values) => values.into_iter().map(json_of).collect::<Result<_, _>>()?,
+        toml::Value::Table(table) => {
+            let entries = table.into_iter().map(|(key, value)| Ok::<_, &'static str>((key, json_of(value)?)));
+            serde_json::Value::Object(entries.collect::<Result<_, _>>()?)
+        }
+    })
+}
+
+fn read_json(source: &SourceText) -> Result<RawScript<serde_json::Value>, Error> {
     serde_json::from_str(source.text()).map_err(|error| {
         let line_start: usize =
             source.text().split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -139,7 +174,7 @@ fn json(source: &SourceText) -> Result<RawScript, Error> {
     })
 }
 
-fn toml(source: &SourceText) -> Result<RawScript, Error> {
+fn read_toml(source: &SourceText) -> Result<RawScript<toml::Value>, Error> {
     toml::from_str(source.text()).map_err(|error| {
         let invalid = Invalid::new(format!("not a script: {}", error.message()));
         source.problem(error.span().unwrap_or(0..0), invalid).into()

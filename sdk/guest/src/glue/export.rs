@@ -42,11 +42,9 @@ pub fn call_tool(
         idempotency_key: context.idempotency_key,
         config: JsonText::from_text(context.config),
     };
-    tool::call(tools, name, &JsonText::from_text(input), &cx).map(parts_out).map_err(|error| {
-        match error {
-            ToolError::InvalidInput(what) => wtool::Error::InvalidInput(what),
-            ToolError::Failed(why) => wtool::Error::Failed(why),
-        }
+    tool::call(tools, name, &JsonText::from_text(input), &cx).map(parts_out).map_err(|error| match error {
+        ToolError::InvalidInput(what) => wtool::Error::InvalidInput(what),
+        ToolError::Failed(why) => wtool::Error::Failed(why),
     })
 }
 
@@ -127,12 +125,8 @@ fn next_out(next: Next) -> wharness::Next {
     match next {
         Next::More => wharness::Next::More,
         Next::Done => wharness::Next::Done,
-        Next::Ask(questions) => {
-            wharness::Next::Ask(questions.into_iter().map(question_out).collect())
-        }
-        Next::Wait { until, on_message } => {
-            wharness::Next::Wait(wharness::Pause { until, on_message })
-        }
+        Next::Ask(questions) => wharness::Next::Ask(questions.into_iter().map(question_out).collect()),
+        Next::Wait { until, on_message } => wharness::Next::Wait(wharness::Pause { until, on_message }),
     }
 }
 

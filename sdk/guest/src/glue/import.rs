@@ -1,8 +1,7 @@
 //! The host's functions, as the SDK calls them.
 
 use super::shapes::{
-    content_in, message_out, part_out, parts_out, tool_def_in, tool_def_out, tool_result_in,
-    tool_use_out,
+    content_in, message_out, part_out, parts_out, tool_def_in, tool_def_out, tool_result_in, tool_use_out,
 };
 use crate::{
     bindings::harness_plugin::rewake::plugin::{
@@ -148,10 +147,8 @@ pub(crate) fn log(level: Level, message: &str) {
 }
 
 pub(crate) fn fetch(request: &http::Request) -> Result<http::Response, http::Error> {
-    let header_out = |(name, value): &(String, String)| wh::Header {
-        name: name.clone(),
-        value: value.clone(),
-    };
+    let header_out =
+        |(name, value): &(String, String)| wh::Header { name: name.clone(), value: value.clone() };
     let response = wh::fetch(&wh::Request {
         method: request.method.clone(),
         url: request.url.clone(),

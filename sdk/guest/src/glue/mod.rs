@@ -7,7 +7,5 @@ mod export;
 mod import;
 mod shapes;
 
-pub use export::{
-    Slot, call_tool, handle_hook, list_tools, load_harness, save_harness, step_harness,
-};
+pub use export::{Slot, call_tool, handle_hook, list_tools, load_harness, save_harness, step_harness};
 pub(crate) use import::{fetch, log, session};

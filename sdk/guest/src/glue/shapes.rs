@@ -75,11 +75,7 @@ pub(super) fn tool_def_out(def: ToolDef) -> wt::ToolDef {
 }
 
 pub(super) fn tool_use_in(tool_use: wt::ToolUse) -> ToolUse {
-    ToolUse {
-        id: tool_use.id,
-        name: tool_use.name,
-        input: JsonText::from_text(tool_use.input),
-    }
+    ToolUse { id: tool_use.id, name: tool_use.name, input: JsonText::from_text(tool_use.input) }
 }
 
 pub(super) fn tool_use_out(tool_use: ToolUse) -> wt::ToolUse {

@@ -80,17 +80,14 @@ impl Fields<'_> {
 
     /// A field that must be there.
     fn get<T: DeserializeOwned>(&self, field: &str) -> Result<T> {
-        self.find(field)?.ok_or_else(|| {
-            Error::new(format!("the input of `{}` has no `{field}`", self.event))
-        })
+        self.find(field)?.ok_or_else(|| Error::new(format!("the input of `{}` has no `{field}`", self.event)))
     }
 
     /// A field that may be missing or null.
     fn find<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>> {
         let Some(raw) = self.fields.get(field) else { return Ok(None) };
-        serde_json::from_str(raw.get()).map_err(|error| {
-            Error::new(format!("`{field}` in the input of `{}`: {error}", self.event))
-        })
+        serde_json::from_str(raw.get())
+            .map_err(|error| Error::new(format!("`{field}` in the input of `{}`: {error}", self.event)))
     }
 
     /// A field as it is written.

@@ -16,8 +16,7 @@ use crate::{
     json::JsonText,
     log::Level,
     model::{
-        Completion, Content, Finish, ModelError, ModelResult, Outcome, Request, ToolResult,
-        ToolUse, Usage,
+        Completion, Content, Finish, ModelError, ModelResult, Outcome, Request, ToolResult, ToolUse, Usage,
     },
     part::{Part, text_of},
     session::{Calls, Child, Info, JournalEvent, Session, Slice},

@@ -34,12 +34,12 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
         check_kind(&fields, *kind.get_ref(), &asks);
     }
     fields.refuse_unknown(|key| match key {
-        "fs" | "http" => Some(format!("move it into {}", fields.label().replace(']', ".asks]"))),
+        "fs" | "http" => Some(format!("move it into {}", fields.label_of("asks"))),
         "memory" | "timeout" | "fuel" | "output" => {
-            Some(format!("move it into {}", fields.label().replace(']', ".limits]")))
+            Some(format!("move it into {}", fields.label_of("limits")))
         }
         "event" | "matcher" | "on_error" | "rewrites" => {
-            Some(format!("move it into [{}]", fields.label().replace(']', ".on]")))
+            Some(format!("move it into [{}]", fields.label_of("on")))
         }
         _ => None,
     });
@@ -70,7 +70,7 @@ fn source(text: &str) -> Result<String, Invalid> {
 /// Keys that only one kind of component can have, and what that kind cannot ask for.
 fn check_kind(fields: &Fields<'_>, kind: Kind, asks: &Asks) {
     if kind == Kind::Hook && !fields.has("on") {
-        let label = fields.label().replace(']', ".on]");
+        let label = fields.label_of("on");
         let message = format!("{} is a hook and says nowhere when it runs", fields.label());
         fields.report(fields.span(), Invalid::new(message).help(format!("add [{label}] with an `event`")));
     }

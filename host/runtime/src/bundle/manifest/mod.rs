@@ -5,8 +5,6 @@
 
 mod component;
 mod parse;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;

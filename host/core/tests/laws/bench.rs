@@ -1,0 +1,176 @@
+//! A session brought to a point, to which single facts are tried: with the gate (`record`) or without
+//! (`add`). Performs nothing, crashes never.
+
+use rewake_core::codec::{Seal, seal};
+use rewake_core::command::{Command, Row};
+use rewake_core::decide::{Advance, Decision, Input, LoadInput};
+use rewake_core::entry::{Draft, Place};
+use rewake_core::fact::{
+    Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ModelStarted, RequestedUse, StepStarted,
+    ToolStarted, ToolsRequested, TurnStarted, UserMessage,
+};
+use rewake_core::ids::{Digest, HostId, Timestamp};
+use rewake_core::{Corrupt, Refusal, Session, binding, decide};
+use rewake_wire::{Part, Sender};
+
+use crate::pins;
+
+/// The open step.
+pub(crate) const STEP: Place = Place { turn: 1, step: 1, ordinal: 0, index: 0 };
+/// The first use of the open step's first call.
+pub(crate) const USE: Place = Place { turn: 1, step: 1, ordinal: 1, index: 0 };
+
+#[derive(Clone)]
+pub(crate) struct Bench {
+    pub(crate) session: Session,
+    rows: u64,
+}
+
+impl Bench {
+    /// Created and loaded.
+    pub(crate) fn loaded() -> Self {
+        let mut bench = Bench { session: Session::new(pins::session()), rows: 0 };
+        let load = LoadInput {
+            host: HostId::parse("host_laws").expect("it has the prefix and letters"),
+            host_version: "0.1.0".into(),
+            snapshot_seq: None,
+            folded: 1,
+            rejected: vec![],
+        };
+        for input in [Input::Create(Box::new(pins::created())), Input::Load(load)] {
+            let decision = decide(&bench.session, input).unwrap();
+            bench.add_all(decision.entries).unwrap();
+        }
+        bench
+    }
+
+    /// With the first turn open, and no step of it.
+    pub(crate) fn in_turn() -> Self {
+        let mut bench = Bench::loaded();
+        bench.rows = 1;
+        let sender = Sender::Operator("ada".into());
+        let message = UserMessage { n: 1, sender, parts: vec![Part::text("hello")] };
+        bench.add(Place::turn(1), message).unwrap();
+        bench.add(Place::turn(1), TurnStarted { commands: vec![1] }).unwrap();
+        bench
+    }
+
+    /// With its first step open.
+    pub(crate) fn in_step() -> Self {
+        let mut bench = Bench::in_turn();
+        let started = bench.step_started();
+        bench.add(STEP, started).unwrap();
+        bench
+    }
+
+    /// A use of a tool is requested, that these hooks must judge.
+    pub(crate) fn requested(tool: &str, hooks: &[u32]) -> Self {
+        let mut bench = Bench::in_step();
+        let one = RequestedUse {
+            id: "use0".into(),
+            name: tool.into(),
+            input: "{}".into(),
+            arguments: arguments(),
+            hooks: hooks.to_vec(),
+        };
+        bench.record(USE, ToolsRequested { uses: vec![one] }).unwrap();
+        bench
+    }
+
+    /// A tool that no hook must judge is started; returns the start's seq too.
+    pub(crate) fn started(tool: &str) -> (Self, u64) {
+        let mut bench = Bench::requested(tool, &[]);
+        let start = bench.record(USE, tool_started(tool, vec![])).unwrap();
+        (bench, start)
+    }
+
+    /// A model is being asked; returns the start's seq too.
+    pub(crate) fn asking() -> (Self, u64) {
+        let mut bench = Bench::in_step();
+        let body = ModelStarted { model: "scripted".into(), request: arguments(), messages: 1 };
+        let start = bench.record(USE, body).unwrap();
+        (bench, start)
+    }
+
+    /// A hook's verdict on the use; returns its seq.
+    pub(crate) fn judge(&mut self, hook: u32, decision: Verdict, bound: Digest) -> u64 {
+        let start = self.record(USE, hook_started(hook, bound)).unwrap();
+        self.record(USE, verdict(start, hook, decision, bound)).unwrap()
+    }
+
+    pub(crate) fn step_started(&self) -> StepStarted {
+        StepStarted {
+            input: self.session.pending.clone(),
+            state: self.session.saved,
+            component: Digest::of(b"loop"),
+            seed: Digest::of(b"seed"),
+        }
+    }
+
+    /// What is due when these commands are in the inbox.
+    pub(crate) fn due(&mut self, commands: Vec<Command>) -> Decision {
+        let rows = commands.into_iter().map(|command| {
+            self.rows += 1;
+            Row { n: self.rows, sender: Sender::Operator("ada".into()), command }
+        });
+        let advance = Advance {
+            rows: rows.collect(),
+            now: Timestamp(1_000),
+            seed: Digest::of(b"seed"),
+            running: false,
+            ready: false,
+        };
+        decide(&self.session, Input::Advance(advance)).unwrap()
+    }
+
+    /// Through the gate; returns the entry's seq.
+    pub(crate) fn record(&mut self, place: Place, fact: impl Into<Fact>) -> Result<u64, Refusal> {
+        let decision = decide(&self.session, Input::Record(Draft::system(place, fact)))?;
+        self.add_all(decision.entries).expect("what was decided applies");
+        Ok(self.session.head.seq)
+    }
+
+    /// Past the gate.
+    pub(crate) fn add(&mut self, place: Place, fact: impl Into<Fact>) -> Result<u64, Corrupt> {
+        self.add_all(vec![Draft::system(place, fact)])?;
+        Ok(self.session.head.seq)
+    }
+
+    pub(crate) fn add_all(&mut self, drafts: Vec<Draft>) -> Result<(), Corrupt> {
+        for draft in drafts {
+            let terms = Seal { epoch: 1, at: Timestamp(1_000), salt: [1; 16] };
+            let (entry, _) = seal(&pins::session(), self.session.head, terms, draft).expect("it is small");
+            self.session.apply(&entry)?;
+        }
+        Ok(())
+    }
+}
+
+/// The digest of the use's arguments.
+pub(crate) fn arguments() -> Digest {
+    rewake_core::canonical::digest("{}").expect("it is JSON")
+}
+
+/// What a verdict on the use must be bound to.
+pub(crate) fn bound(tool: &str) -> Digest {
+    binding(&pins::session(), USE, pins::definition(tool), arguments())
+}
+
+pub(crate) fn tool_started(tool: &str, verdicts: Vec<u64>) -> ToolStarted {
+    let (_, class) = pins::TOOLS.iter().find(|(name, _)| *name == tool).expect("it is pinned");
+    ToolStarted {
+        name: tool.into(),
+        class: *class,
+        definition: pins::definition(tool),
+        arguments: arguments(),
+        verdicts,
+    }
+}
+
+pub(crate) fn hook_started(hook: u32, binding: Digest) -> HookStarted {
+    HookStarted { hook, event: HookEvent::PreToolUse, source: None, binding }
+}
+
+pub(crate) fn verdict(start: u64, hook: u32, decision: Verdict, binding: Digest) -> HookVerdict {
+    HookVerdict { start, hook, decision, reason: None, context: None, binding, ms: 0, error: None }
+}

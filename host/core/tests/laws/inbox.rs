@@ -1,0 +1,117 @@
+//! The inbox (R1): each acknowledged row stands in exactly one entry; an interrupt ends the turn it names.
+
+use std::collections::BTreeMap;
+
+use rewake_core::command::Command;
+use rewake_core::fact::Fact;
+
+use crate::bench::Bench;
+use crate::check::is_turn_end;
+use crate::world::World;
+
+/// The inbox row that an entry takes in.
+fn row(fact: &Fact) -> Option<u64> {
+    match fact {
+        Fact::UserMessage(body) => Some(body.n),
+        Fact::UserAnswer(body) => Some(body.n),
+        Fact::UserInterrupt(body) => Some(body.n),
+        Fact::UserStop(body) => Some(body.n),
+        Fact::CommandRejected(body) => Some(body.n),
+        _ => None,
+    }
+}
+
+pub(crate) fn every_row_is_taken_once(world: &World) {
+    let mut taken: BTreeMap<u64, u32> = BTreeMap::new();
+    for n in world.facts().filter_map(row) {
+        *taken.entry(n).or_default() += 1;
+    }
+    let rows: BTreeMap<u64, u32> = world.rows.iter().map(|row| (row.n, 1)).collect();
+    assert_eq!(taken, rows, "each row in exactly one entry, and no entry without its row");
+}
+
+pub(crate) fn interrupts_end_what_they_name(world: &World) {
+    let mut open = None;
+    let mut interrupted = None;
+    for entry in &world.journal {
+        match &entry.fact {
+            Fact::TurnStarted(_) => open = Some(entry.place.turn),
+            Fact::UserInterrupt(body) => {
+                let sent = &world.rows[body.n as usize - 1].command;
+                assert_eq!(sent, &Command::Interrupt { turn: body.turn });
+                assert_eq!(open, Some(body.turn), "an interrupt ends the turn it names");
+                interrupted = open;
+            }
+            Fact::UserStop(_) => interrupted = open,
+            Fact::CommandRejected(body) => {
+                if let Command::Interrupt { turn } = &world.rows[body.n as usize - 1].command {
+                    let is_stopped = interrupted.is_some() || world.view.ended.is_some();
+                    assert!(open != Some(*turn) || is_stopped, "a turn's own interrupt is rejected");
+                }
+            }
+            Fact::TurnInterrupted(_) => {
+                assert_eq!(interrupted.take(), Some(entry.place.turn), "nobody interrupted the turn");
+                open = None;
+            }
+            fact if is_turn_end(fact) => open = None,
+            _ => {}
+        }
+    }
+}
+
+fn message(text: &str) -> Command {
+    Command::Message { parts: vec![rewake_wire::Part::text(text)] }
+}
+
+fn stop() -> Command {
+    Command::Stop { reason: "enough".into() }
+}
+
+#[test]
+fn controls_come_before_messages_and_a_stop_before_all() {
+    for (commands, expected) in [
+        (vec![message("a"), Command::Interrupt { turn: 1 }], "user.interrupt"),
+        (vec![Command::Interrupt { turn: 1 }, message("a"), stop()], "user.stop"),
+        (vec![message("a"), Command::Interrupt { turn: 7 }], "command.rejected"),
+        (vec![Command::Answer { question: "q".into(), value: "1".into() }], "command.rejected"),
+    ] {
+        let mut bench = Bench::in_step();
+        let decision = bench.due(commands.clone());
+        assert_eq!(decision.entries[0].fact.kind(), expected, "{commands:?}");
+    }
+}
+
+#[test]
+fn a_stop_answers_every_row_and_ends_the_turn_last() {
+    let mut bench = Bench::in_step();
+    let decision = bench.due(vec![message("a"), Command::Interrupt { turn: 1 }, stop(), message("b")]);
+    assert!(decision.drops_guest);
+    let kinds: Vec<_> = decision.entries.iter().map(|draft| draft.fact.kind().to_owned()).collect();
+    let expected = [
+        "user.stop",
+        "step.aborted",
+        "command.rejected",
+        "command.rejected",
+        "command.rejected",
+        "session.stopped",
+        "turn.interrupted",
+    ];
+    assert_eq!(kinds, expected);
+    bench.add_all(decision.entries).unwrap();
+    let after = bench.due(vec![message("c")]);
+    assert_eq!((after.entries.len(), after.then), (0, rewake_core::decide::Then::Ended));
+}
+
+#[test]
+fn an_interrupt_for_an_earlier_turn_ends_nothing() {
+    let mut bench = Bench::in_step();
+    let decision = bench.due(vec![Command::Interrupt { turn: 1 }]);
+    bench.add_all(decision.entries).unwrap();
+    let opened = bench.due(vec![message("again")]);
+    bench.add_all(opened.entries).unwrap();
+    assert_eq!(bench.session.turn.as_ref().map(|turn| turn.number), Some(2));
+    let late = bench.due(vec![Command::Interrupt { turn: 1 }]);
+    assert!(!late.drops_guest);
+    bench.add_all(late.entries).unwrap();
+    assert_eq!(bench.session.turn.as_ref().map(|turn| turn.number), Some(2), "the second turn goes on");
+}

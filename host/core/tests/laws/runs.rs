@@ -1,0 +1,99 @@
+//! Random runs: the laws hold whatever people do and wherever hosts die; and where nothing was in flight
+//! that may not be repeated, a disturbed run comes to the same as an undisturbed one.
+
+use proptest::prelude::*;
+use rewake_core::fact::Fact;
+
+use crate::check;
+use crate::driver::run;
+use crate::plan::{Plan, config, quiet, wild};
+use crate::world::World;
+
+/// Crashes after which no call was tried too often and no step given up.
+const HARMLESS_CRASHES: usize = 3;
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn the_laws_hold_whatever_happens(plan in wild()) {
+        check::all(&run(plan));
+    }
+
+    #[test]
+    fn crashes_leave_no_trace_in_what_was_said_and_done(
+        plan in quiet(),
+        crashes in prop::collection::vec(0..60u8, 1..=HARMLESS_CRASHES),
+    ) {
+        let undisturbed = run(plan.clone());
+        let disturbed = run(Plan { crashes, ..plan });
+        check::all(&undisturbed);
+        check::all(&disturbed);
+        prop_assert_eq!(undisturbed.crashes, 0);
+        if !disturbed.lost_once {
+            prop_assert_eq!(transcript(&disturbed), transcript(&undisturbed));
+        }
+    }
+}
+
+/// What people and the harness can see of a run, without seqs, loads, re-runs and attempts.
+fn transcript(world: &World) -> Vec<String> {
+    let mut seen: Vec<_> = world
+        .journal
+        .iter()
+        .filter(|entry| {
+            matches!(
+                entry.fact,
+                Fact::UserMessage(_)
+                    | Fact::UserAnswer(_)
+                    | Fact::AgentMessage(_)
+                    | Fact::AgentTitle(_)
+                    | Fact::Custom(_)
+                    | Fact::ModelCompleted(_)
+                    | Fact::ToolCompleted(_)
+                    | Fact::ToolLost(_)
+                    | Fact::QuestionAsked(_)
+                    | Fact::TurnStarted(_)
+                    | Fact::TurnCompleted(_)
+                    | Fact::TurnFailed(_)
+                    | Fact::TurnInterrupted(_)
+                    | Fact::StepCompleted(_)
+                    | Fact::StepAborted(_)
+            )
+        })
+        .map(|entry| (entry.place, entry.fact.kind().to_owned(), content(&entry.fact)))
+        .collect();
+    // The uses of one request end in any order (R4).
+    seen.sort();
+    seen.into_iter().map(|(place, kind, content)| format!("{place:?} {kind} {content}")).collect()
+}
+
+fn content(fact: &Fact) -> String {
+    let mut value: serde_json::Value = serde_json::from_slice(&fact.encode()).expect("facts are JSON");
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("start");
+    }
+    value.to_string()
+}
+
+#[test]
+fn the_random_runs_reach_what_they_are_to_try() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::new(config(1));
+    let mut kinds = std::collections::BTreeSet::new();
+    let mut crashes = 0;
+    for _ in 0..150 {
+        let world = run(wild().new_tree(&mut runner).expect("a plan").current());
+        crashes += world.crashes;
+        kinds.extend(world.facts().map(|fact| fact.kind().to_owned()));
+    }
+    assert!(crashes > 150, "{crashes} crashes");
+    let unreached: Vec<_> = rewake_core::fact::KINDS
+        .iter()
+        .map(|(kind, _)| *kind)
+        .filter(|kind| !kinds.contains(*kind))
+        .collect();
+    let expected = ["session.titled", "model.lost", "snapshot.taken", "snapshot.rejected"];
+    assert!(unreached.iter().all(|kind| expected.contains(kind)), "never reached: {unreached:?}");
+}

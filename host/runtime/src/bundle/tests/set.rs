@@ -1,0 +1,163 @@
+//! Bundles that use each other.
+
+use std::path::Path;
+
+use super::super::{Bundle, BundleSet, Error, Kind, Offer, load_set};
+use super::{files, lines, plugin, write};
+
+/// A bundle with one component of each of these kinds, named like it.
+fn named(name: &str, uses: &str, agent: &str, kinds: &[Kind]) -> Vec<(String, Vec<u8>)> {
+    let mut text = format!(
+        "schema = 1\n[bundle]\nname = \"{name}\"\nversion = \"0.1.2\"\napi = \"0.1\"\nuse = [{uses}]\n{agent}\n"
+    );
+    let mut files = Vec::new();
+    for kind in kinds {
+        text += &format!("[component.{kind}]\nkind = \"{kind}\"\nsource = \"{kind}.wasm\"\n");
+        if *kind == Kind::Hook {
+            text += "[[component.hook.on]]\nevent = \"PreToolUse\"\n";
+        }
+        files.push((format!("{kind}.wasm"), plugin(*kind)));
+    }
+    files.push(("bundle.toml".to_owned(), text.into_bytes()));
+    files
+}
+
+fn bundle(name: &str, uses: &str, agent: &str, kinds: &[Kind]) -> Bundle {
+    let named = named(name, uses, agent, kinds);
+    let named: Vec<(&str, &[u8])> =
+        named.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    Bundle::from_files(files(&named)).expect("the test's own bundle is well-formed")
+}
+
+fn folder(dir: &Path, path: &str, name: &str, uses: &str) {
+    let named = named(name, uses, "", &[]);
+    let named: Vec<(&str, &[u8])> =
+        named.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    write(&dir.join(path), &named);
+}
+
+fn names(set: &BundleSet) -> Vec<&str> {
+    set.bundles().iter().map(|bundle| bundle.name().as_str()).collect()
+}
+
+#[test]
+fn used_bundles_are_loaded_once_even_in_a_circle() {
+    let dir = tempfile::tempdir().expect("a folder can be made");
+    folder(dir.path(), "a", "acme/a", "\"../b\", \"../c\", \"acme/d@0.1\"");
+    folder(dir.path(), "b", "acme/b", "\"../a\", \"../b\", \"../c/../c\"");
+    folder(dir.path(), "c", "acme/c", "\"acme/b@^0.1.1\"");
+    folder(dir.path(), "d", "acme/d", "");
+    let set = load_set(&dir.path().join("a"), &[dir.path().join("d"), dir.path().join("b/../d")])
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(names(&set), ["acme/a", "acme/d", "acme/b", "acme/c"]);
+    assert_eq!(set.root().name().as_str(), "acme/a");
+    assert!(set.get("acme/c").is_some() && set.get("acme/x").is_none());
+}
+
+#[test]
+fn a_used_bundle_that_is_missing_is_named_where_it_is_used() {
+    let dir = tempfile::tempdir().expect("a folder can be made");
+    folder(dir.path(), "a", "acme/a", "\"../gone\"");
+    let error = load_set(&dir.path().join("a"), &[]).expect_err("it is missing");
+    assert!(lines(&error)[0].starts_with("6:8 the used bundle "), "{error}");
+    assert!(error.to_string().contains("a/bundle.toml:6:8"), "{error}");
+}
+
+#[track_caller]
+fn check_refused(root: Bundle, others: Vec<Bundle>, expected: &[&str]) {
+    let error = BundleSet::new(root, others).expect_err("it is refused");
+    assert_eq!(lines(&error), expected);
+}
+
+#[test]
+fn uses_by_name_are_met_by_version() {
+    let files = || bundle("acme/files", "", "", &[]);
+    let user = |wanted: &str| bundle("acme/a", &format!("\"{wanted}\""), "", &[]);
+    for wanted in ["acme/files", "acme/files@0.1", "acme/files@=0.1.2", "acme/files@>=0.1, <0.3"] {
+        assert!(BundleSet::new(user(wanted), vec![files()]).is_ok(), "{wanted}");
+    }
+    check_refused(
+        user("acme/files@0.2"),
+        vec![files()],
+        &[
+            "6:8 `acme/files` is here in version 0.1.2, and ^0.2 is asked for | give the bundle in that version, or change the one asked for",
+        ],
+    );
+    check_refused(
+        user("acme/file@0.1"),
+        vec![files()],
+        &["6:8 the used bundle `acme/file` is not here | did you mean `acme/files`?"],
+    );
+    check_refused(
+        user("other/thing"),
+        vec![],
+        &[
+            "6:8 the used bundle `other/thing` is not here | give it too: by its path in `use`, or beside this bundle when the session is made",
+        ],
+    );
+}
+
+#[test]
+fn one_name_is_one_bundle() {
+    let first = bundle("acme/a", "", "", &[]);
+    let set = BundleSet::new(first.clone(), vec![first.clone()]).expect("the same bundle twice counts once");
+    assert_eq!(set.bundles().len(), 1);
+    let second = bundle("acme/a", "", "", &[Kind::Tool]);
+    let help = format!(
+        "- is a second, different bundle named `acme/a` | the first is bundle.toml (blake3:{}), and this is blake3:{}: keep one of them",
+        first.digest(),
+        second.digest()
+    );
+    check_refused(first, vec![second], &[&help]);
+}
+
+#[test]
+fn the_harness_is_the_agent_s_or_the_only_one() {
+    let with = |agent: &str, kinds: &[Kind], others: Vec<Bundle>| {
+        let set = BundleSet::new(bundle("acme/a", "", agent, kinds), others).expect("it is well-formed");
+        set.harness().map(|(bundle, found)| format!("{}:{}", bundle.name(), found.name()))
+    };
+    let other = || vec![bundle("acme/b", "", "", &[Kind::Tool, Kind::Harness])];
+    let refused = |found: Result<String, Error>| lines(&found.expect_err("it is refused")).join("\n");
+    let named = "[agent]\nharness = \"harness\"";
+    assert_eq!(
+        with(named, &[Kind::Harness], other()).as_deref(),
+        Ok("acme/a:harness"),
+        "its own comes first"
+    );
+    assert_eq!(with(named, &[Kind::Tool], other()).as_deref(), Ok("acme/b:harness"));
+    assert_eq!(
+        with("[agent]\nharness = \"acme/b:harness\"", &[Kind::Harness], other()).as_deref(),
+        Ok("acme/b:harness")
+    );
+    assert_eq!(with("", &[], other()).as_deref(), Ok("acme/b:harness"));
+    assert_eq!(
+        refused(with("", &[Kind::Harness], other())),
+        "- several harnesses are here: `acme/a:harness` and `acme/b:harness` | say which in [agent]: harness = \"scope/name:component\""
+    );
+    assert_eq!(
+        refused(with("", &[], vec![])),
+        "- no harness is here to run | add a component of kind \"harness\", or use a bundle that has one"
+    );
+    assert_eq!(
+        refused(with("[agent]\nharness = \"harnes\"", &[], other())),
+        "8:11 no harness `harnes` is here | did you mean \"harness\"?"
+    );
+}
+
+#[test]
+fn components_are_listed_by_kind_and_tools_selected_by_the_root() {
+    let root = bundle("acme/a", "", "[agent]\ntools = [\"acme/b:*\"]", &[Kind::Tool]);
+    let set = BundleSet::new(root, vec![bundle("acme/b", "", "", &[Kind::Hook, Kind::Tool])])
+        .expect("it is well-formed");
+    let offers: Vec<Offer> = set
+        .components(Kind::Tool)
+        .map(|(bundle, found)| {
+            Offer::new(bundle.name(), found.name(), "same_name").expect("it is a tool's name")
+        })
+        .collect();
+    assert_eq!(offers.len(), 2);
+    let chosen = set.select_tools(&offers).expect("one of them is selected");
+    assert_eq!(chosen.len(), 1);
+    assert_eq!(chosen[0].offer.bundle.as_str(), "acme/b");
+}

@@ -1,0 +1,273 @@
+//! Tool uses: what is wrong with one before anything is done, what hooks' verdicts come to, and running
+//! the tools of one call side by side.
+
+use std::sync::Arc;
+
+use rewake_bindings::tool;
+use rewake_bindings::types::ToolUse;
+use rewake_core::canonical;
+use rewake_core::entry::{Draft, Place};
+use rewake_core::fact::{
+    Class, Decision, Ending, Fact, HookEvent, HookVerdict, RequestedUse, ToolCompleted, ToolPin,
+};
+use rewake_core::ids::{Digest, turn_name};
+use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
+use rewake_wire::{Outcome, Part};
+use tokio::task::JoinSet;
+
+use crate::context::{SessionContext, full_name};
+use crate::convert::part_in;
+use crate::event::{Port, Unrecorded};
+use crate::guest::{self, Broken, Ran};
+use crate::hooks;
+
+/// A use, checked against the pins.
+pub(crate) struct Planned {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) input: String,
+    pub(crate) arguments: Digest,
+    /// The hooks that must judge it.
+    pub(crate) hooks: Vec<u32>,
+    /// The tool, or why it is refused before any hook is asked.
+    pub(crate) target: Result<ToolPin, (Outcome, String)>,
+}
+
+/// What the hooks' verdicts come to: deny beats the rest.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    pub(crate) denied: Option<String>,
+    pub(crate) seqs: Vec<u64>,
+    pub(crate) contexts: Vec<String>,
+}
+
+/// Checks a use against the pins. The same use always comes to the same plan.
+pub(crate) fn plan(cx: &SessionContext, one: ToolUse) -> Planned {
+    let ToolUse { id, name, input } = one;
+    let digest = canonical::digest(&input);
+    let arguments = digest.clone().unwrap_or_else(|_| Digest::of(input.as_bytes()));
+    let target = match (cx.tool(&name), digest) {
+        (None, _) => {
+            let names: Vec<&str> = cx.created.tools.iter().map(|tool| tool.name.as_str()).collect();
+            Err((
+                Outcome::Error,
+                format!("there is no tool {:?}; there are: {}", cut(&name, 100), names.join(", ")),
+            ))
+        }
+        (Some(_), _) if input.len() > TOOL_INPUT_BYTES_MAX => Err((
+            Outcome::Error,
+            format!("the input has {} bytes; at most {TOOL_INPUT_BYTES_MAX} are taken", input.len()),
+        )),
+        (Some(_), Err(why)) => Err((Outcome::Error, format!("the input cannot be read as JSON: {why}"))),
+        (Some(tool), Ok(_)) => Ok(tool.clone()),
+    };
+    let hooks = match &target {
+        Ok(tool) => hooks::matching(cx, HookEvent::PreToolUse, tool),
+        Err(_) => Vec::new(),
+    };
+    Planned { id, name, input, arguments, hooks, target }
+}
+
+impl Planned {
+    /// As the request records it.
+    pub(crate) fn requested(&self) -> RequestedUse {
+        RequestedUse {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            input: self.input.clone(),
+            arguments: self.arguments,
+            hooks: self.hooks.clone(),
+        }
+    }
+
+    /// Digest of the tool's definition; of nothing, where there is no tool.
+    pub(crate) fn definition(&self) -> Digest {
+        self.target.as_ref().map_or_else(|_| Digest::default(), |tool| tool.definition)
+    }
+
+    /// The class in force.
+    pub(crate) fn class(&self) -> Class {
+        self.target.as_ref().map_or(Class::Once, |tool| tool.effect)
+    }
+
+    /// The call to dispatch; none where there is no tool.
+    pub(crate) fn call(
+        &self,
+        at: usize,
+        place: Place,
+        start: u64,
+        key: String,
+        contexts: Vec<String>,
+    ) -> Option<Call> {
+        let tool = self.target.as_ref().ok()?.clone();
+        Some(Call { at, place, start, key, tool, input: self.input.clone(), contexts })
+    }
+}
+
+/// Folds verdicts, in the order of the hooks.
+pub(crate) fn fold<'a>(verdicts: impl Iterator<Item = (u64, &'a HookVerdict)>) -> Verdict {
+    let mut all: Vec<(u64, &HookVerdict)> = verdicts.collect();
+    all.sort_by_key(|(_, verdict)| verdict.hook);
+    let mut folded = Verdict::default();
+    for (seq, verdict) in all {
+        folded.seqs.push(seq);
+        folded.contexts.extend(verdict.context.clone());
+        if verdict.decision == Decision::Deny && folded.denied.is_none() {
+            let reason = verdict.reason.clone().or_else(|| verdict.error.clone());
+            folded.denied = Some(reason.unwrap_or_else(|| "a hook denied it and gave no reason".into()));
+        }
+    }
+    folded
+}
+
+/// The completion of a use that is not started.
+pub(crate) fn refusal(outcome: Outcome, why: &str) -> ToolCompleted {
+    ToolCompleted {
+        start: None,
+        outcome,
+        parts: vec![Part::text(why)],
+        contexts: Vec::new(),
+        ms: 0,
+        cut_bytes: 0,
+    }
+}
+
+/// A tool call that is started.
+pub(crate) struct Call {
+    pub(crate) at: usize,
+    place: Place,
+    start: u64,
+    key: String,
+    tool: ToolPin,
+    input: String,
+    contexts: Vec<String>,
+}
+
+/// Runs started calls side by side. Each end is told to the driver by the task that saw it, so that it is
+/// recorded even if whoever waits for it is gone.
+pub(crate) async fn dispatch(
+    cx: &Arc<SessionContext>,
+    port: Port,
+    calls: Vec<Call>,
+) -> Result<Vec<(usize, ToolCompleted)>, Unrecorded> {
+    let mut tasks = JoinSet::new();
+    for call in calls {
+        let (cx, port) = (cx.clone(), port.clone());
+        tasks.spawn(async move {
+            let at = call.at;
+            let (completed, mut drafts) = perform(&cx, &call).await;
+            drafts.push(Draft::system(call.place, completed.clone()));
+            port.record(drafts, false).await.map(|_| (at, completed))
+        });
+    }
+    let mut ended = Vec::new();
+    while let Some(joined) = tasks.join_next().await {
+        // A task that panicked is a bug of the host; the step is dropped and its call settled as lost.
+        ended.push(joined.map_err(|_| Unrecorded::Dropped)??);
+    }
+    Ok(ended)
+}
+
+async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>) {
+    let component = cx.component(call.tool.component);
+    let context = tool::Context {
+        session: cx.id.to_string(),
+        turn: turn_name(call.place.turn),
+        idempotency_key: call.key.clone(),
+        config: component.config.clone(),
+    };
+    let sandbox = cx.sandbox(component);
+    let Ran { result, ms, logs } =
+        guest::call_tool(&cx.components, component, sandbox, &call.tool.tool, &call.input, &context).await;
+    let (outcome, parts) = match result {
+        Ok(Ok(parts)) => (Outcome::Ok, parts.into_iter().map(part_in).collect()),
+        Ok(Err(tool::Error::InvalidInput(why))) => {
+            (Outcome::Error, vec![Part::text(format!("invalid input: {why}"))])
+        }
+        Ok(Err(tool::Error::Failed(why))) => (Outcome::Error, vec![Part::text(why)]),
+        Err(broken) => ended_badly(&broken),
+    };
+    let (parts, cut_bytes) = cut_parts(parts, component.limits.output_bytes_max);
+    let completed = ToolCompleted {
+        start: Some(call.start),
+        outcome,
+        parts,
+        contexts: call.contexts.clone(),
+        ms,
+        cut_bytes,
+    };
+    let logs = logs.into_fact(&full_name(component)).map(|logs| Draft::system(call.place, Fact::from(logs)));
+    (completed, logs.into_iter().collect())
+}
+
+fn ended_badly(broken: &Broken) -> (Outcome, Vec<Part>) {
+    let outcome = match broken.how {
+        Ending::TimedOut => Outcome::TimedOut,
+        Ending::Interrupted | Ending::Failed | Ending::Trapped => Outcome::Error,
+    };
+    (outcome, vec![Part::text(format!("the tool was ended ({}): {}", broken.code, broken.detail))])
+}
+
+/// Cuts an output to its limit; returns how many bytes went. A part that cannot be cut goes whole.
+fn cut_parts(parts: Vec<Part>, bytes_max: u64) -> (Vec<Part>, u64) {
+    let mut room = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    let mut kept = Vec::new();
+    let mut gone = 0u64;
+    for part in parts {
+        let size = part.len();
+        if size <= room {
+            room -= size;
+            kept.push(part);
+            continue;
+        }
+        gone += (size - if matches!(part, Part::Text { .. }) { room } else { 0 }) as u64;
+        if let Part::Text { text } = part
+            && room > 0
+        {
+            kept.push(Part::text(cut(&text, room)));
+        }
+        room = 0;
+    }
+    if gone > 0 && kept.is_empty() {
+        kept.push(Part::text(format!("the output was over its limit of {bytes_max} bytes and is left out")));
+    }
+    (kept, gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_cut_and_marked() {
+        let (parts, gone) = cut_parts(vec![Part::text("abcdef")], 4);
+        assert_eq!((parts[0].clone(), gone), (Part::text("abcd… (2 bytes cut)"), 2));
+        let json = Part::Json { json: "[1,2,3]".into() };
+        let (parts, gone) = cut_parts(vec![json.clone(), Part::text("x")], 7);
+        assert_eq!((parts, gone), (vec![json.clone()], 1));
+        let (parts, gone) = cut_parts(vec![json], 3);
+        assert!(gone == 7 && matches!(&parts[0], Part::Text { text } if text.contains("over its limit")));
+    }
+
+    #[test]
+    fn one_denial_beats_every_allowance_and_all_contexts_are_kept() {
+        let verdict = |hook, decision, reason: Option<&str>, context: Option<&str>| HookVerdict {
+            start: 1,
+            hook,
+            decision,
+            reason: reason.map(Into::into),
+            context: context.map(Into::into),
+            binding: Digest::default(),
+            ms: 0,
+            error: None,
+        };
+        let verdicts = [
+            (9, verdict(2, Decision::Deny, Some("no"), Some("b"))),
+            (8, verdict(1, Decision::Allow, None, Some("a"))),
+        ];
+        let folded = fold(verdicts.iter().map(|(seq, verdict)| (*seq, verdict)));
+        assert_eq!(folded.denied.as_deref(), Some("no"));
+        assert_eq!((folded.seqs, folded.contexts), (vec![8, 9], vec!["a".to_owned(), "b".to_owned()]));
+        assert!(fold([].into_iter()).denied.is_none());
+    }
+}

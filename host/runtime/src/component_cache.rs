@@ -1,0 +1,159 @@
+//! Compiled components, kept in a private folder outside of the data folder. A file is used only if a key
+//! of this machine vouches for its every byte; whatever is wrong with one means compiling again.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rewake_core::ids::Digest;
+use tracing::warn;
+use wasmtime::component::Component;
+
+use crate::engine::{Engines, Mode};
+
+const MAGIC: &[u8; 8] = b"rewakec1";
+/// Bytes of a compiled component that are read back.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// The folder of compiled components.
+#[derive(Debug)]
+pub(crate) struct ComponentCache {
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    key: [u8; 32],
+}
+
+impl ComponentCache {
+    /// Opens the cache, and makes folder and key where there are none. A folder that cannot be used
+    /// costs time, not work: components are then compiled whenever they are needed.
+    pub(crate) fn open(folder: &Path) -> ComponentCache {
+        match open(folder) {
+            Ok(place) => ComponentCache { place: Some(place) },
+            Err(error) => {
+                warn!(folder = %folder.display(), %error, "compiled components are not kept");
+                ComponentCache { place: None }
+            }
+        }
+    }
+
+    /// The compiled component, and the engine it is for, if a good one is kept.
+    pub(crate) fn get(&self, engines: &Engines, digest: Digest) -> Option<(Component, Mode)> {
+        [Mode::Plain, Mode::Concurrent]
+            .into_iter()
+            .find_map(|mode| self.read(engines, digest, mode).map(|component| (component, mode)))
+    }
+
+    fn read(&self, engines: &Engines, digest: Digest, mode: Mode) -> Option<Component> {
+        let place = self.place.as_ref()?;
+        let path = place.folder.join(file_name(digest, mode));
+        let size = fs::metadata(&path).ok()?.len();
+        if size > FILE_BYTES_MAX {
+            return None;
+        }
+        let bytes = fs::read(&path).ok()?;
+        let runtime = engines.get(mode).ok()?;
+        let compiled = bytes.strip_prefix(MAGIC).filter(|rest| rest.len() > 32)?;
+        let (mac, compiled) = compiled.split_at(32);
+        let expected = place.mac(digest, mode, &compatibility(&runtime.engine), compiled);
+        if blake3::Hash::from_slice(mac).ok()? != expected {
+            // Also what a newer wasmtime or another processor looks like; not worth a word.
+            return None;
+        }
+        // SAFETY: these very bytes were written by this host: the key, which only this user can read,
+        // vouches for them together with the engine's version, settings and processor features.
+        #[allow(unsafe_code)]
+        let component = unsafe { Component::deserialize(&runtime.engine, compiled) };
+        component.inspect_err(|error| warn!(%error, "a kept component did not load")).ok()
+    }
+
+    /// Keeps a compiled component. Failing to is not an error: it is compiled again next time.
+    pub(crate) fn put(&self, engines: &Engines, digest: Digest, mode: Mode, component: &Component) {
+        let Some(place) = &self.place else { return };
+        let kept = engines.get(mode).map_err(std::io::Error::other).and_then(|runtime| {
+            let compiled = component.serialize().map_err(std::io::Error::other)?;
+            let mac = place.mac(digest, mode, &compatibility(&runtime.engine), &compiled);
+            place.write(&file_name(digest, mode), mac.as_bytes(), &compiled)
+        });
+        if let Err(error) = kept {
+            warn!(%error, "a compiled component is not kept");
+        }
+    }
+}
+
+impl Place {
+    fn mac(&self, digest: Digest, mode: Mode, compatibility: &[u8], compiled: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        for part in [digest.0.as_slice(), &[mode as u8], compatibility, compiled] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        hasher.finalize()
+    }
+
+    /// Written beside and renamed: a reader sees all of it or nothing.
+    fn write(&self, name: &str, mac: &[u8; 32], compiled: &[u8]) -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(MAGIC)?;
+        file.write_all(mac)?;
+        file.write_all(compiled)?;
+        file.persist(self.folder.join(name)).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+fn open(folder: &Path) -> std::io::Result<Place> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    let path = folder.join("key");
+    if let Ok(bytes) = fs::read(&path)
+        && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
+    {
+        return Ok(Place { folder: folder.to_owned(), key });
+    }
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(std::io::Error::other)?;
+    let mut file =
+        tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o600)).tempfile_in(folder)?;
+    file.write_all(&key)?;
+    match file.persist_noclobber(&path) {
+        Ok(_) => Ok(Place { folder: folder.to_owned(), key }),
+        // Another process was first, or a key of the wrong length stands there.
+        Err(_) => match <[u8; 32]>::try_from(fs::read(&path)?.as_slice()) {
+            Ok(key) => Ok(Place { folder: folder.to_owned(), key }),
+            Err(_) => {
+                let mut file = fs::OpenOptions::new().write(true).truncate(true).mode(0o600).open(&path)?;
+                file.write_all(&key)?;
+                Ok(Place { folder: folder.to_owned(), key })
+            }
+        },
+    }
+}
+
+fn file_name(digest: Digest, mode: Mode) -> String {
+    let mode = match mode {
+        Mode::Plain => "plain",
+        Mode::Concurrent => "concurrent",
+    };
+    format!("{digest}.{mode}")
+}
+
+fn compatibility(engine: &wasmtime::Engine) -> Vec<u8> {
+    use std::hash::{Hash as _, Hasher};
+    struct Bytes(Vec<u8>);
+    impl Hasher for Bytes {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.extend_from_slice(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut bytes = Bytes(Vec::new());
+    engine.precompile_compatibility_hash().hash(&mut bytes);
+    bytes.0
+}

@@ -1,0 +1,71 @@
+//! What every guest of a session is run with. Holds no session state: that is the driver's fold.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rewake_bindings::{Access, Mount, Sandbox};
+use rewake_core::fact::{ComponentPin, Created, ToolPin};
+use rewake_core::grant;
+use rewake_core::ids::SessionId;
+use rewake_store::Store;
+
+use crate::components::Components;
+use crate::providers::Models;
+
+/// Bytes of a guest's standard streams that are kept.
+const OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// Bytes that a guest may hand to the host in one call.
+const CALL_BYTES_MAX: usize = 16 << 20;
+
+/// What every guest of a session is run with.
+pub(crate) struct SessionContext {
+    pub(crate) id: SessionId,
+    pub(crate) created: Created,
+    pub(crate) components: Arc<Components>,
+    pub(crate) models: Arc<Models>,
+    pub(crate) store: Arc<dyn Store>,
+    /// The session's workspace on this host.
+    pub(crate) workspace: PathBuf,
+}
+
+impl SessionContext {
+    /// The harness's component.
+    pub(crate) fn harness(&self) -> &ComponentPin {
+        self.component(self.created.agent.harness)
+    }
+
+    /// A component that a pin names. Creation checked that it is there.
+    pub(crate) fn component(&self, index: u32) -> &ComponentPin {
+        &self.created.components[index as usize]
+    }
+
+    /// A tool by the name the model uses.
+    pub(crate) fn tool(&self, name: &str) -> Option<&ToolPin> {
+        self.created.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// What an instance of a component is confined to: exactly its grants.
+    pub(crate) fn sandbox(&self, component: &ComponentPin) -> Sandbox {
+        let mounts = component.grants.fs.iter().map(|granted| Mount {
+            directory: match granted.source {
+                grant::FsSource::Workspace => self.workspace.clone(),
+            },
+            name: granted.mount.clone(),
+            access: match granted.access {
+                grant::Access::ReadOnly => Access::Read,
+                grant::Access::ReadWrite => Access::Write,
+            },
+        });
+        Sandbox {
+            mounts: mounts.collect(),
+            memory_bytes_max: usize::try_from(component.limits.memory_bytes_max).unwrap_or(usize::MAX),
+            output_bytes_max: OUTPUT_BYTES_MAX,
+            call_bytes_max: CALL_BYTES_MAX,
+        }
+    }
+}
+
+/// `bundle:component`, as people see it.
+pub(crate) fn full_name(component: &ComponentPin) -> String {
+    format!("{}:{}", component.bundle, component.name)
+}

@@ -1,0 +1,490 @@
+//! The driver of one loaded session: the only place that orders deciding, appending, folding and
+//! performing. It holds the fold, and no guest between steps.
+
+mod ledger;
+mod slice;
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rewake_core::decide::{Advance, Input, LoadInput, StepEnd, StepOutcome, Then};
+use rewake_core::entry::{Draft, Place};
+use rewake_core::error::{Corrupt, Refusal};
+use rewake_core::fact::{Ending, Fact, Scope, SnapshotTaken};
+use rewake_core::firing::Firing;
+use rewake_core::ids::{Digest, Timestamp};
+use rewake_store::{Lease, SavedState, Snapshot, StoreError};
+use rewake_wire::Fault;
+use thiserror::Error;
+use tokio::sync::{Notify, mpsc};
+use tracing::{debug, warn};
+
+use self::ledger::Ledger;
+use crate::HOST_VERSION;
+use crate::context::SessionContext;
+use crate::event::{Event, Port, Unrecorded};
+use crate::hooks;
+use crate::lease::Keeper;
+use crate::live::{Followers, Gone, Live};
+use crate::load::{Folded, SNAPSHOT_VERSION};
+use crate::step::{self, Ended, StepReport, StepRun};
+
+/// Unwritten ends of calls are written after so long, if nothing takes them along before.
+const HELD_MS_MAX: u64 = 2;
+
+/// Why a driver cannot go on. The journal is as it was.
+#[derive(Debug, Error)]
+pub(crate) enum Fatal {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the lease has run out")]
+    LeaseLost,
+    #[error("{0}")]
+    Host(String),
+    #[error("{}", .0.detail)]
+    Fault(Box<Fault>),
+}
+
+/// What a driver is made with.
+pub(crate) struct Options {
+    pub(crate) cx: Arc<SessionContext>,
+    pub(crate) folded: Folded,
+    pub(crate) lease: Lease,
+    pub(crate) keeper: Keeper,
+    pub(crate) followers: Followers,
+    /// Told when the inbox may hold something new.
+    pub(crate) wake: Arc<Notify>,
+    /// Told when the session is to be let go of: why.
+    pub(crate) unload: mpsc::Receiver<String>,
+    /// Entries between two snapshots.
+    pub(crate) snapshot_entries: u64,
+}
+
+/// What runs on the session's behalf.
+struct Running {
+    work: Pin<Box<dyn Future<Output = Finished> + Send>>,
+    events: mpsc::Receiver<Event>,
+}
+
+enum Finished {
+    Step(Box<StepReport>),
+    Fired(Result<(), Unrecorded>),
+}
+
+/// What comes of what runs.
+enum Happened {
+    Event(Event),
+    Finished(Finished),
+}
+
+/// What a driver does next.
+enum Flow {
+    Wait(Option<Timestamp>),
+    Gone(Gone),
+}
+
+/// The driver of one loaded session.
+pub(crate) struct Driver {
+    cx: Arc<SessionContext>,
+    ledger: Ledger,
+    keeper: Keeper,
+    followers: Followers,
+    wake: Arc<Notify>,
+    unload: mpsc::Receiver<String>,
+    running: Option<Running>,
+    /// The open step's start or re-run was written by this driver, and it has not been run since.
+    ready: bool,
+    /// The newest saved state, so that the next step need not read it.
+    state: Option<SavedState>,
+    snapshot_seq: u64,
+    snapshot_entries: u64,
+}
+
+impl Driver {
+    /// Drives a session until it is let go of, and says why that was.
+    pub(crate) async fn drive(options: Options) -> Gone {
+        let Options { cx, folded, lease, keeper, followers, wake, unload, snapshot_entries } = options;
+        let Folded { session, snapshot_seq, folded, rejected } = folded;
+        let load = LoadInput {
+            host: lease.host.clone(),
+            host_version: HOST_VERSION.to_owned(),
+            snapshot_seq,
+            folded,
+            rejected,
+        };
+        let ledger = Ledger::new(cx.store.clone(), session, lease.epoch, followers.clone());
+        let mut driver = Driver {
+            cx,
+            ledger,
+            keeper,
+            followers,
+            wake,
+            unload,
+            running: None,
+            ready: false,
+            state: None,
+            snapshot_seq: snapshot_seq.unwrap_or(0),
+            snapshot_entries,
+        };
+        let gone = match driver.run(load).await {
+            Ok(gone) => gone,
+            Err(fatal) => driver.give_up(fatal).await,
+        };
+        driver.running = None;
+        driver.keeper.release().await;
+        gone
+    }
+
+    async fn run(&mut self, load: LoadInput) -> Result<Gone, Fatal> {
+        let loaded = self.ledger.decide(Input::Load(load))?;
+        self.ledger.stage(loaded.entries)?;
+        let mut due = true;
+        let mut until = None;
+        loop {
+            if due {
+                match self.advance().await? {
+                    Flow::Wait(at) => until = at,
+                    Flow::Gone(gone) => return Ok(gone),
+                }
+                if self.running.is_none() && !self.ledger.is_dirty() {
+                    self.followers.tell(Live::Idle);
+                }
+            }
+            due = tokio::select! {
+                biased;
+                happened = happens(&mut self.running) => match happened {
+                    Happened::Event(event) => { self.handle(event).await?; false }
+                    Happened::Finished(finished) => { self.finished(finished).await?; true }
+                },
+                () = self.wake.notified() => true,
+                why = self.unload.recv() => return self.let_go(why.unwrap_or_else(|| "shutdown".into())).await,
+                () = self.keeper.due() => { self.keeper.renew().await?; false }
+                () = after(HELD_MS_MAX), if self.ledger.is_dirty() => { self.ledger.flush(None).await?; false }
+                () = reached(until, self.cx.store.now()) => true,
+            };
+        }
+    }
+
+    /// Does everything that is due, until a guest runs or there is nothing.
+    async fn advance(&mut self) -> Result<Flow, Fatal> {
+        loop {
+            let through = self.cx.store.through(&self.cx.id).await?;
+            let mut seed = Digest::default();
+            getrandom::fill(&mut seed.0).map_err(|error| Fatal::Host(format!("no randomness: {error}")))?;
+            let input = Input::Advance(Advance {
+                rows: self.cx.store.pending(&self.cx.id).await?,
+                now: self.cx.store.now(),
+                seed,
+                running: self.running.is_some(),
+                ready: self.ready,
+            });
+            let decision = self.ledger.decide(input)?;
+            if decision.drops_guest && self.running.is_some() {
+                self.drop_guest()?;
+                continue;
+            }
+            self.append(decision.entries, through).await?;
+            match decision.then {
+                Then::Again => {}
+                Then::RunStep => {
+                    self.run_step().await?;
+                    return Ok(Flow::Wait(None));
+                }
+                Then::Fire(firings) => {
+                    self.fire(firings).await?;
+                    return Ok(Flow::Wait(None));
+                }
+                Then::Idle(until) => {
+                    self.ledger.flush(None).await?;
+                    return Ok(Flow::Wait(until));
+                }
+                Then::Ended => {
+                    self.ledger.flush(None).await?;
+                    return Ok(Flow::Gone(Gone::Ended));
+                }
+            }
+        }
+    }
+
+    /// Stages entries. They are written with what follows, except that a turn's end comes last in its
+    /// transaction, and that a session's end answers every row of the inbox in its own.
+    async fn append(&mut self, entries: Vec<Draft>, through: u64) -> Result<(), Fatal> {
+        let ends_session = entries
+            .iter()
+            .any(|draft| matches!(draft.fact, Fact::SessionStopped(_) | Fact::SessionFailed(_)));
+        if ends_session {
+            // False: a row came meanwhile. The caller looks again.
+            self.ledger.end(entries, through).await?;
+            return Ok(());
+        }
+        let ends_turn = entries.last().is_some_and(|draft| is_turn_end(&draft.fact));
+        let readies =
+            entries.iter().any(|draft| matches!(draft.fact, Fact::StepStarted(_) | Fact::StepRerun(_)));
+        self.ready |= readies;
+        self.ledger.stage(entries)?;
+        if ends_turn {
+            self.ledger.flush(None).await?;
+            self.snapshot(self.snapshot_entries).await?;
+        }
+        Ok(())
+    }
+
+    async fn run_step(&mut self) -> Result<(), Fatal> {
+        self.ledger.flush(None).await?;
+        self.keeper.check()?;
+        self.ready = false;
+        let session = &self.ledger.session;
+        let Some((turn, step)) = session.open_step() else {
+            return Err(Fatal::Host("there is no open step to run".into()));
+        };
+        let place = Place::step(turn, step.number);
+        let (fixed, entries, seq) = (step.fixed.clone(), step.entries.clone(), step.started_seq);
+        let state = match fixed.state {
+            Some(state) => Some((state.version, self.state_bytes(state.digest, seq).await?)),
+            None => None,
+        };
+        let (port, events) = Port::open();
+        let run = StepRun {
+            cx: self.cx.clone(),
+            place,
+            input: fixed.input,
+            seed: fixed.seed,
+            state,
+            entries,
+            monotonic_ns: self.ledger.session.monotonic_ns_max,
+            port,
+        };
+        let work = async move { Finished::Step(Box::new(step::run(run).await)) };
+        self.running = Some(Running { work: Box::pin(work), events });
+        Ok(())
+    }
+
+    async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {
+        self.ledger.flush(None).await?;
+        self.keeper.check()?;
+        let (port, events) = Port::open();
+        let cx = self.cx.clone();
+        let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
+        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, firings).await) };
+        self.running = Some(Running { work: Box::pin(work), events });
+        Ok(())
+    }
+
+    async fn state_bytes(&mut self, digest: Digest, seq: u64) -> Result<Vec<u8>, Fatal> {
+        if let Some(state) = self.state.as_ref().filter(|state| state.digest == digest) {
+            return Ok(state.bytes.clone());
+        }
+        match self.cx.store.state(&self.cx.id, &digest).await? {
+            Some(state) if Digest::of(&state.bytes) == digest => Ok(state.bytes),
+            _ => Err(fault(
+                "state_lost",
+                seq,
+                "the saved state that the open step starts from is not in this store",
+            )),
+        }
+    }
+
+    async fn handle(&mut self, event: Event) -> Result<(), Fatal> {
+        match event {
+            Event::Record { drafts, durable, reply } => {
+                if durable {
+                    self.keeper.check()?;
+                }
+                let mut entries = Vec::with_capacity(drafts.len());
+                for draft in drafts {
+                    match self.ledger.decide(Input::Record(draft)) {
+                        Ok(decision) => entries.extend(self.ledger.stage(decision.entries)?),
+                        Err(refusal) => {
+                            let _ = reply.send(Err(refusal));
+                            return Ok(());
+                        }
+                    }
+                }
+                if durable {
+                    self.ledger.flush(None).await?;
+                    self.keeper.check()?;
+                }
+                let _ = reply.send(Ok(entries));
+            }
+            Event::Slice { slice, head, reply } => {
+                self.ledger.flush(None).await?;
+                let head = head.unwrap_or(self.ledger.session.head.seq);
+                let read = slice::read(self.cx.store.as_ref(), &self.cx.id, &slice, head).await;
+                let _ = reply.send(read.map(|events| (head, events)));
+            }
+            Event::Activity(line) => self.followers.tell(Live::Activity(line)),
+        }
+        Ok(())
+    }
+
+    /// Drops the guest. Its queued starts are withdrawn; an outcome that is in memory already is kept.
+    fn drop_guest(&mut self) -> Result<(), Fatal> {
+        let Some(Running { work, mut events }) = self.running.take() else { return Ok(()) };
+        drop(work);
+        events.close();
+        while let Ok(event) = events.try_recv() {
+            let Event::Record { drafts, durable: false, .. } = event else { continue };
+            for draft in drafts {
+                match self.ledger.decide(Input::Record(draft)) {
+                    Ok(decision) => {
+                        self.ledger.stage(decision.entries)?;
+                    }
+                    Err(refusal) => debug!(%refusal, "an end of a call came too late"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn finished(&mut self, finished: Finished) -> Result<(), Fatal> {
+        self.running = None;
+        match finished {
+            Finished::Fired(Ok(())) => Ok(()),
+            Finished::Fired(Err(Unrecorded::Refused(refusal))) => Err(refusal.into()),
+            Finished::Fired(Err(Unrecorded::Dropped)) => Err(Fatal::Host("a hook's task died".into())),
+            Finished::Step(report) => self.step_ended(*report).await,
+        }
+    }
+
+    async fn step_ended(&mut self, report: StepReport) -> Result<(), Fatal> {
+        let StepReport { end, ordinal, observed, logs } = report;
+        let (outcome, saved) = match end {
+            Ended::Told(outcome, saved) => (outcome, saved),
+            Ended::Mismatch(mismatch) => return Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
+            Ended::StateRefused(why) => {
+                let seq = self.ledger.session.open_step().map_or(0, |(_, step)| step.started_seq);
+                return Err(fault(
+                    "state_refused",
+                    seq,
+                    &format!("the harness does not take its saved state: {why}"),
+                ));
+            }
+            Ended::Host(why) => return Err(Fatal::Host(why)),
+            Ended::Dropped => return Err(Fatal::Host("a task of the step died".into())),
+        };
+        let through = self.cx.store.through(&self.cx.id).await?;
+        let rows = self.cx.store.pending(&self.cx.id).await?;
+        let mut end = StepEnd { outcome, ordinal, observed, logs, rows };
+        let decision = match self.ledger.decide(Input::StepEnd(end.clone())) {
+            Err(Refusal::Conflict(detail)) => {
+                let (how, scope, code) = (Ending::Failed, Scope::Turn, "invalid_answer".to_owned());
+                end.outcome = StepOutcome::Broken { how, scope, code, detail };
+                self.ledger.decide(Input::StepEnd(end))?
+            }
+            other => other?,
+        };
+        let completed =
+            decision.entries.iter().position(|draft| matches!(draft.fact, Fact::StepCompleted(_)));
+        if let (Some(at), Some((state, bytes))) = (completed, saved)
+            && Some(state) != self.ledger.session.saved
+        {
+            let step_seq = self.ledger.session.head.seq + 1 + at as u64;
+            let saved = SavedState { version: state.version, digest: state.digest, bytes, step_seq };
+            self.state = Some(saved.clone());
+            self.ledger.save(saved);
+        }
+        self.append(decision.entries, through).await
+    }
+
+    async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {
+        self.drop_guest()?;
+        let unloaded = self.ledger.decide(Input::Unload { why })?;
+        self.ledger.stage(unloaded.entries)?;
+        self.ledger.flush(None).await?;
+        self.snapshot(self.snapshot_entries.div_ceil(10)).await?;
+        Ok(Gone::Unloaded)
+    }
+
+    /// Keeps the fold, if so many entries have come since the last time.
+    async fn snapshot(&mut self, entries: u64) -> Result<(), Fatal> {
+        let session = &self.ledger.session;
+        let head = session.head;
+        if head.seq < self.snapshot_seq + entries {
+            return Ok(());
+        }
+        let bytes = serde_json::to_vec(session).map_err(|error| Fatal::Host(error.to_string()))?;
+        let size = bytes.len() as u64;
+        let state = session.saved.map(|state| state.digest);
+        let snapshot = Snapshot { seq: head.seq, hash: head.hash, version: SNAPSHOT_VERSION, bytes, state };
+        self.cx.store.put_snapshot(&self.cx.id, snapshot).await?;
+        self.snapshot_seq = head.seq;
+        let taken = SnapshotTaken { at: head.seq, hash: head.hash, bytes: size };
+        let decision = self.ledger.decide(Input::Record(Draft::system(Place::default(), taken)))?;
+        self.ledger.stage(decision.entries)?;
+        self.ledger.flush(None).await
+    }
+
+    async fn give_up(&mut self, fatal: Fatal) -> Gone {
+        let gone = match fatal {
+            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => Gone::Fenced,
+            Fatal::Fault(fault) => Gone::Faulted(*fault),
+            Fatal::Corrupt(corrupt) => Gone::Faulted(corrupt_fault(&corrupt)),
+            other => Gone::Failed(other.to_string()),
+        };
+        if let Gone::Faulted(fault) = &gone
+            && let Err(error) = self.cx.store.set_fault(&self.cx.id, Some(fault.clone())).await
+        {
+            warn!(%error, "a fault could not be kept");
+        }
+        gone
+    }
+}
+
+/// A journal that cannot be understood, as it is shown.
+pub(crate) fn corrupt_fault(corrupt: &Corrupt) -> Fault {
+    Fault {
+        reason: "corrupt".into(),
+        seq: Some(corrupt.seq),
+        expected: String::new(),
+        got: String::new(),
+        field: String::new(),
+        detail: format!("the journal cannot be read back at entry {}: {}", corrupt.seq, corrupt.what),
+        host_version: HOST_VERSION.into(),
+    }
+}
+
+fn fault(reason: &str, seq: u64, detail: &str) -> Fatal {
+    Fatal::Fault(Box::new(Fault {
+        reason: reason.into(),
+        seq: (seq > 0).then_some(seq),
+        expected: String::new(),
+        got: String::new(),
+        field: String::new(),
+        detail: detail.into(),
+        host_version: HOST_VERSION.into(),
+    }))
+}
+
+fn is_turn_end(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_) | Fact::TurnWaiting(_)
+    )
+}
+
+/// What comes next of what runs: everything it has to say before its end.
+async fn happens(running: &mut Option<Running>) -> Happened {
+    let Some(Running { work, events }) = running else { return pending().await };
+    tokio::select! {
+        biased;
+        Some(event) = events.recv() => Happened::Event(event),
+        finished = work.as_mut() => Happened::Finished(finished),
+    }
+}
+
+async fn after(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+async fn reached(until: Option<Timestamp>, now: Timestamp) {
+    match until {
+        Some(until) => after(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0)).await,
+        None => pending().await,
+    }
+}

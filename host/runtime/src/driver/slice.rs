@@ -1,0 +1,72 @@
+//! Slices of a session's own journal, as its harness reads them.
+
+use rewake_bindings::session::{Event, Slice};
+use rewake_core::codec::Record;
+use rewake_core::ids::{SessionId, turn_name};
+use rewake_store::Store;
+
+use crate::convert::seq_out;
+
+/// Events of one slice.
+const EVENTS_MAX: usize = 1_000;
+/// Bytes of the data of one slice.
+const BYTES_MAX: usize = 4 << 20;
+/// Records read at once.
+const WINDOW: u64 = 256;
+
+/// The events with after < seq < before, up to `head`, of the kinds named.
+pub(super) async fn read(
+    store: &dyn Store,
+    session: &SessionId,
+    slice: &Slice,
+    head: u64,
+) -> Result<Vec<Event>, String> {
+    let first = u64::from(slice.after) + 1;
+    let last = slice.before.map_or(head, |before| u64::from(before).saturating_sub(1).min(head));
+    let limit = (slice.limit as usize).min(EVENTS_MAX);
+    let mut events = Vec::new();
+    let mut bytes = 0;
+    let (mut low, mut high) = (first, last);
+    while low <= high && events.len() < limit {
+        let (from, to) = if slice.newest_first {
+            (high.saturating_sub(WINDOW - 1).max(low), high)
+        } else {
+            (low, (low + WINDOW - 1).min(high))
+        };
+        let count = u32::try_from(to - from + 1).unwrap_or(u32::MAX);
+        let mut records = store.read(session, from - 1, count).await.map_err(|error| error.to_string())?;
+        if slice.newest_first {
+            records.reverse();
+            high = from - 1;
+        } else {
+            low = to + 1;
+        }
+        let wanted = |record: &Record| slice.kinds.is_empty() || slice.kinds.contains(&record.kind);
+        for record in records.into_iter().filter(|record| wanted(record) && record.seq <= head) {
+            let event = event(record);
+            bytes += event.data.len();
+            if events.len() == limit || bytes > BYTES_MAX && !events.is_empty() {
+                return Ok(events);
+            }
+            events.push(event);
+        }
+        if high == 0 {
+            break;
+        }
+    }
+    Ok(events)
+}
+
+fn event(record: Record) -> Event {
+    let data = match record.payload {
+        Some(payload) => String::from_utf8_lossy(&payload.bytes).into_owned(),
+        None => "null".into(),
+    };
+    Event {
+        seq: seq_out(record.seq),
+        kind: record.kind,
+        turn: (record.place.turn > 0).then(|| turn_name(record.place.turn)),
+        at: record.at.to_string(),
+        data,
+    }
+}

@@ -1,0 +1,133 @@
+//! The only wasmtime configuration there is. Two engines: most components run in the plain one; those
+//! that need the component model's concurrency (every QuickJS component does) in the other, at a price.
+
+use std::sync::{Arc, OnceLock};
+
+use rewake_bindings::{Kind, Linkers};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+/// Instances that may live at once, in each engine.
+const INSTANCES_MAX: u32 = 1_000;
+/// Of them, harness steps: they wait for tools and hooks, which must find room.
+const STEPS_MAX: usize = 400;
+/// Of them, tool and hook calls.
+const CALLS_MAX: usize = 500;
+/// Bytes of one linear memory: more than any limit a manifest can ask for.
+pub(crate) const MEMORY_BYTES_MAX: usize = 512 << 20;
+/// Fuel between two yields to other tasks.
+pub(crate) const YIELD_FUEL: u64 = 1_000_000;
+
+/// Which engine a component runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Without the component model's concurrency.
+    Plain,
+    /// With it.
+    Concurrent,
+}
+
+/// One engine and its linkers.
+pub(crate) struct Runtime {
+    pub(crate) engine: Engine,
+    pub(crate) linkers: Linkers,
+}
+
+/// Both engines, shared by every session of this process.
+#[derive(Clone)]
+pub(crate) struct Engines(Arc<Inner>);
+
+struct Inner {
+    plain: Runtime,
+    concurrent: OnceLock<Runtime>,
+    steps: Arc<Semaphore>,
+    calls: Arc<Semaphore>,
+}
+
+impl Engines {
+    /// The engines of this process: their pools reserve address space, so they are made once.
+    ///
+    /// # Errors
+    /// If the machine cannot have them, such as for want of address space.
+    pub(crate) fn shared() -> wasmtime::Result<Engines> {
+        static SHARED: OnceLock<Engines> = OnceLock::new();
+        if let Some(engines) = SHARED.get() {
+            return Ok(engines.clone());
+        }
+        let inner = Inner {
+            plain: runtime(Mode::Plain)?,
+            concurrent: OnceLock::new(),
+            steps: Arc::new(Semaphore::new(STEPS_MAX)),
+            calls: Arc::new(Semaphore::new(CALLS_MAX)),
+        };
+        Ok(SHARED.get_or_init(|| Engines(Arc::new(inner))).clone())
+    }
+
+    /// The engine of a mode; the concurrent one is made when it is first needed.
+    ///
+    /// # Errors
+    /// As [`Engines::shared`].
+    pub(crate) fn get(&self, mode: Mode) -> wasmtime::Result<&Runtime> {
+        match mode {
+            Mode::Plain => Ok(&self.0.plain),
+            Mode::Concurrent => match self.0.concurrent.get() {
+                Some(runtime) => Ok(runtime),
+                None => {
+                    let made = runtime(Mode::Concurrent)?;
+                    Ok(self.0.concurrent.get_or_init(|| made))
+                }
+            },
+        }
+    }
+
+    /// Waits for room for one more instance; it is given back when the permit is dropped.
+    pub(crate) async fn admit(&self, kind: Kind) -> Option<OwnedSemaphorePermit> {
+        let room = match kind {
+            Kind::Harness => &self.0.steps,
+            Kind::Tool | Kind::Hook => &self.0.calls,
+        };
+        room.clone().acquire_owned().await.ok()
+    }
+}
+
+fn runtime(mode: Mode) -> wasmtime::Result<Runtime> {
+    let engine = Engine::new(&config(mode))?;
+    let linkers = Linkers::new(&engine)?;
+    Ok(Runtime { engine, linkers })
+}
+
+fn config(mode: Mode) -> Config {
+    let mut config = Config::new();
+    // What could differ from one run to the next is pinned (journal.md R7).
+    config.cranelift_nan_canonicalization(true).relaxed_simd_deterministic(true);
+    config
+        .concurrency_support(mode == Mode::Concurrent)
+        .consume_fuel(true)
+        .cranelift_opt_level(OptLevel::Speed)
+        .max_wasm_stack(512 << 10)
+        .async_stack_size(2 << 20)
+        .memory_reservation(MEMORY_BYTES_MAX as u64)
+        .memory_guard_size(64 << 10)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+    config
+}
+
+/// Kept-resident pages and PAGEMAP_SCAN: without them two cores run 64 sessions slower than one
+/// core runs one (spec speed.md, 1).
+fn pool() -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(INSTANCES_MAX)
+        .total_core_instances(4 * INSTANCES_MAX)
+        .total_memories(2 * INSTANCES_MAX)
+        .total_tables(4 * INSTANCES_MAX)
+        .total_stacks(INSTANCES_MAX)
+        .max_core_instances_per_component(256)
+        .max_memories_per_component(16)
+        .max_tables_per_component(64)
+        .max_memory_size(MEMORY_BYTES_MAX)
+        .table_elements(100_000)
+        .linear_memory_keep_resident(2 << 20)
+        .table_keep_resident(64 << 10)
+        .pagemap_scan(Enabled::Auto);
+    pool
+}

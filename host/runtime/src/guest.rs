@@ -1,0 +1,212 @@
+//! Running one call of a tool or a hook: a fresh instance with exactly its grants, within its limits.
+//! What becomes of the result is the caller's.
+
+use std::any::Any;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use rewake_bindings::{Data, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
+use rewake_core::fact::{ComponentPin, Ending, GuestLimits, PluginKind};
+use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
+use tracing::warn;
+use wasmtime::{Engine, Store, Trap};
+
+use crate::components::{Components, Ready, kind_of};
+use crate::engine::YIELD_FUEL;
+use crate::logs::Logs;
+
+/// How a guest's call came to an end that is not a return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) how: Ending,
+    /// A stable word: `trapped`, `out_of_fuel`, `out_of_memory`, `timed_out`, `host`.
+    pub(crate) code: &'static str,
+    /// For people.
+    pub(crate) detail: String,
+}
+
+/// What came of a call, how long it took, and what the guest said beside it.
+pub(crate) struct Ran<T> {
+    pub(crate) result: Result<T, Broken>,
+    pub(crate) ms: u64,
+    pub(crate) logs: Logs,
+}
+
+/// The imports of tools and hooks: diagnostics, and refusals of what is not granted.
+#[derive(Default)]
+struct Plain {
+    logs: Logs,
+}
+
+impl Imports for Plain {
+    fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        self.logs.push(level, &message);
+        Ok(())
+    }
+
+    fn http_fetch(
+        &mut self,
+        request: http::Request,
+    ) -> futures_util::future::BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
+        let denied = ungranted_http(&request);
+        Box::pin(async move { Ok(Err(denied)) })
+    }
+}
+
+/// The refusal of HTTP that is not granted.
+pub(crate) fn ungranted_http(request: &http::Request) -> http::Error {
+    http::Error::Denied(format!(
+        "{} {} is not granted: no component has http grants in this version",
+        cut(&request.method, 16),
+        cut(&request.url, 200)
+    ))
+}
+
+/// Calls a tool.
+pub(crate) async fn call_tool(
+    components: &Components,
+    component: &ComponentPin,
+    sandbox: Sandbox,
+    name: &str,
+    input: &str,
+    context: &tool::Context,
+) -> Ran<Result<Vec<types::Part>, tool::Error>> {
+    let ready = components.get(component.digest, PluginKind::Tool);
+    let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
+    run(components, component, sandbox, &engine, component.limits.timeout_ms, async |store| {
+        let tool = pre.instantiate(store).await?;
+        tool.call(store, name, input, context).await
+    })
+    .await
+}
+
+/// Asks a tool component which tools it has; it gets no grants for that.
+pub(crate) async fn list_tools(
+    components: &Components,
+    component: &ComponentPin,
+) -> Ran<Vec<types::ToolDef>> {
+    let ready = components.get(component.digest, PluginKind::Tool);
+    let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
+    let sandbox = Sandbox {
+        mounts: vec![],
+        memory_bytes_max: usize::try_from(component.limits.memory_bytes_max).unwrap_or(usize::MAX),
+        output_bytes_max: 16 << 10,
+        call_bytes_max: 1 << 20,
+    };
+    run(components, component, sandbox, &engine, component.limits.timeout_ms, async |store| {
+        let tool = pre.instantiate(store).await?;
+        tool.list_tools(store).await
+    })
+    .await
+}
+
+/// Asks a hook.
+pub(crate) async fn call_hook(
+    components: &Components,
+    component: &ComponentPin,
+    sandbox: Sandbox,
+    timeout_ms: u64,
+    event: &hook::Event,
+) -> Ran<Result<hook::Verdict, String>> {
+    let ready = components.get(component.digest, PluginKind::Hook);
+    let Some(Ready::Hook(engine, pre)) = ready else { return not_ready(component) };
+    let timeout_ms = timeout_ms.min(component.limits.timeout_ms);
+    run(components, component, sandbox, &engine, timeout_ms, async |store| {
+        let hook = pre.instantiate(store).await?;
+        hook.handle(store, event).await
+    })
+    .await
+}
+
+async fn run<T>(
+    components: &Components,
+    component: &ComponentPin,
+    sandbox: Sandbox,
+    engine: &Engine,
+    timeout_ms: u64,
+    call: impl AsyncFnOnce(&mut Store<Data>) -> wasmtime::Result<T>,
+) -> Ran<T> {
+    let since = Instant::now();
+    let broken = |error: &wasmtime::Error| Err(classify(error));
+    let permit = components.engines.admit(kind_of(component.kind)).await;
+    let mut store = match prepare(engine, &sandbox, component.limits, Box::new(Plain::default())) {
+        Ok(store) => store,
+        Err(error) => return Ran { result: broken(&error), ms: passed(since), logs: Logs::default() },
+    };
+    let result = match within(timeout_ms, call(&mut store)).await {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(error)) => broken(&error),
+        None => Err(timed_out(timeout_ms)),
+    };
+    let output = store.data_mut().take_output();
+    let mut logs = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.logs));
+    drop(store);
+    drop(permit);
+    if let Some(logs) = &mut logs {
+        logs.push_output(&output);
+    }
+    Ran { result, ms: passed(since), logs: logs.unwrap_or_default() }
+}
+
+/// A Store with every limit in force.
+///
+/// # Errors
+/// If a mount cannot be opened.
+pub(crate) fn prepare(
+    engine: &Engine,
+    sandbox: &Sandbox,
+    limits: GuestLimits,
+    imports: Box<dyn Imports>,
+) -> wasmtime::Result<Store<Data>> {
+    let mut store = rewake_bindings::store(engine, Data::new(sandbox, imports)?);
+    store.set_fuel(limits.fuel_max)?;
+    store.fuel_async_yield_interval(Some(YIELD_FUEL))?;
+    Ok(store)
+}
+
+async fn within<T>(timeout_ms: u64, call: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_millis(timeout_ms), call).await.ok()
+}
+
+fn passed(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What the end of a guest's time means.
+pub(crate) fn timed_out(timeout_ms: u64) -> Broken {
+    Broken {
+        how: Ending::TimedOut,
+        code: "timed_out",
+        detail: format!("it took longer than its limit (`timeout`) of {timeout_ms} ms"),
+    }
+}
+
+/// What a trap means, and what to say of it.
+pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
+    let broken = |code, detail: String| Broken { how: Ending::Trapped, code, detail };
+    if let Some(over) = error.downcast_ref::<OverLimit>() {
+        return broken("out_of_memory", over.to_string());
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => {
+            broken("out_of_fuel", "it computed for longer than its limit (`fuel`) allows".into())
+        }
+        Some(Trap::StackOverflow) => broken("trapped", "its call stack is exhausted".into()),
+        Some(trap) => broken("trapped", cut(&format!("{trap}\n{error:?}"), DETAIL_BYTES_MAX)),
+        None => broken("trapped", cut(&format!("{error:?}"), DETAIL_BYTES_MAX)),
+    }
+}
+
+/// Loading a session makes its components ready, so this is a bug; the call must still end.
+fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
+    warn!(component = %crate::context::full_name(component), "called before it was ready");
+    let detail = format!("{} is not ready on this host", crate::context::full_name(component));
+    let result = Err(Broken { how: Ending::Failed, code: "host", detail });
+    Ran { result, ms: 0, logs: Logs::default() }
+}
+
+/// The imports of a Store, as what they were made.
+pub(crate) fn imports_of<T: Imports>(store: Store<Data>) -> Option<Box<T>> {
+    let imports: Box<dyn Any> = store.into_data().into_imports();
+    imports.downcast().ok()
+}

@@ -1,0 +1,464 @@
+//! The host: one process able to run sessions. Creates, loads and lets go of them, and takes commands;
+//! what a session does is its driver's.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use rewake_core::codec::{self, Seal};
+use rewake_core::command::Command;
+use rewake_core::decide::{self, Input};
+use rewake_core::fact::{Created, Fact};
+use rewake_core::ids::{Head, HostId, SessionId};
+use rewake_core::session::Session;
+use rewake_core::{Refusal, view};
+use rewake_store::{self as store, HostLock, Projection, Store, StoreError};
+use rewake_wire::{Event, Sender};
+use thiserror::Error;
+use tokio::sync::{Notify, broadcast, mpsc, watch};
+
+use crate::PROJECT;
+use crate::audit::{self, Replayed, Verified};
+use crate::bundle::Bundle;
+use crate::components::Components;
+use crate::context::SessionContext;
+use crate::driver::{Driver, Options, corrupt_fault};
+use crate::lease::{Keeper, LEASE_MS, boot_ms};
+use crate::live::{Followers, Gone, Live};
+use crate::load::{self, Unreadable};
+use crate::plan::{self, NewSession, PlanError};
+use crate::providers::Models;
+use crate::workspace::{self, Copied, WorkspaceError};
+
+/// Where a host keeps things.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The data folder: journal, workspaces, locks.
+    pub data: PathBuf,
+    /// The folder of compiled components; private to this user, outside of the data folder.
+    pub cache: PathBuf,
+    /// Entries between two snapshots of a session.
+    pub snapshot_entries: u64,
+}
+
+/// Why a host does not do what it was asked.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The session cannot be made.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The workspace cannot be made.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The store does not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The journal's rules refuse it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The session takes no step here.
+    #[error("session {session} takes no step here ({}): {}", fault.reason, fault.detail)]
+    Faulted {
+        /// Which.
+        session: SessionId,
+        /// Why.
+        fault: Box<rewake_wire::Fault>,
+    },
+    /// This machine cannot run it.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// A new session.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// Its id.
+    pub id: SessionId,
+    /// What it will run with.
+    pub created: Created,
+    /// What was copied into its workspace.
+    pub copied: Copied,
+}
+
+/// One process able to run sessions. Cheap to clone.
+#[derive(Clone)]
+pub struct Host(Arc<Inner>);
+
+struct Inner {
+    id: HostId,
+    data: PathBuf,
+    snapshot_entries: u64,
+    store: Arc<dyn Store>,
+    components: Arc<Components>,
+    models: Arc<Models>,
+    loaded: std::sync::Mutex<HashMap<SessionId, Loaded>>,
+    /// One load at a time: two of one session would fence each other.
+    loading: tokio::sync::Mutex<()>,
+    lock: HostLock,
+}
+
+/// A session that this host runs.
+#[derive(Clone)]
+pub struct Loaded {
+    /// Its id.
+    pub id: SessionId,
+    followers: Followers,
+    wake: Arc<Notify>,
+    unload: mpsc::Sender<String>,
+    gone: watch::Receiver<Option<Gone>>,
+}
+
+impl Loaded {
+    /// Follows the session: what happens from now on.
+    pub fn follow(&self) -> broadcast::Receiver<Live> {
+        self.followers.follow()
+    }
+
+    /// Asks for it to be let go of, and waits until it is.
+    pub async fn unload(&self, why: &str) -> Gone {
+        let _ = self.unload.send(why.to_owned()).await;
+        self.gone().await
+    }
+
+    /// Waits until this host no longer runs it.
+    pub async fn gone(&self) -> Gone {
+        let mut gone = self.gone.clone();
+        match gone.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or(Gone::Unloaded),
+            Err(_) => Gone::Failed("its driver died".into()),
+        }
+    }
+}
+
+impl Host {
+    /// Opens a host over a store.
+    ///
+    /// # Errors
+    /// If the engines or the host's lock cannot be had.
+    pub fn open(config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
+        let id =
+            HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
+        let lock = HostLock::take(&config.data, &id)?;
+        let components = Components::open(&config.cache)
+            .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:?}")))?;
+        Ok(Host(Arc::new(Inner {
+            id,
+            data: config.data.clone(),
+            snapshot_entries: config.snapshot_entries.max(1),
+            store,
+            components,
+            models: Arc::new(Models::default()),
+            loaded: std::sync::Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+            lock,
+        })))
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        &self.0.data
+    }
+
+    /// Creates a session; it is not loaded. Everything it will run with is pinned and kept.
+    ///
+    /// # Errors
+    /// If a bundle is not as it must be, or something cannot be kept. Nothing is then created.
+    pub async fn create(&self, new: &NewSession) -> Result<Made, HostError> {
+        let inner = &self.0;
+        let plan = plan::plan(&inner.components, new).await?;
+        let id = SessionId::parse(&format!("ses_{}", ulid()?))
+            .map_err(|bad| HostError::Machine(bad.to_string()))?;
+        for bundle in &plan.bundles {
+            inner.store.put_bundle(kept(bundle)).await?;
+        }
+        if let Some(script) = plan.script {
+            inner.store.put_blob(PROJECT, script).await?;
+        }
+        let folder = workspace::create(&inner.data, &id)?;
+        let copied = match &new.workspace {
+            None => Copied::default(),
+            Some(from) => {
+                let (from, folder) = (from.clone(), folder.clone());
+                let copied = tokio::task::spawn_blocking(move || workspace::copy_in(&from, &folder)).await;
+                copied.map_err(|error| HostError::Machine(error.to_string()))??
+            }
+        };
+        let created = plan.created.clone();
+        self.write_first_entry(&id, plan.created).await?;
+        Ok(Made { id, created, copied })
+    }
+
+    async fn write_first_entry(&self, id: &SessionId, created: Created) -> Result<(), HostError> {
+        let bundles = created.bundles.iter().map(|bundle| bundle.digest).collect();
+        let mut session = Session::new(id.clone());
+        let decision = decide::decide(&session, Input::Create(Box::new(created)))?;
+        let mut records = Vec::new();
+        for draft in decision.entries {
+            let mut salt = [0; 16];
+            getrandom::fill(&mut salt).map_err(|error| HostError::Machine(error.to_string()))?;
+            let seal = Seal { epoch: 0, at: self.0.store.now(), salt };
+            let (entry, record) = codec::seal(id, Head { ..session.head }, seal, draft)?;
+            session.apply(&entry).map_err(|corrupt| HostError::Machine(corrupt.to_string()))?;
+            records.push(record);
+        }
+        let new = store::NewSession {
+            session: id.clone(),
+            project: PROJECT.to_owned(),
+            epoch: 0,
+            records,
+            projection: Projection::of(&session),
+            bundles,
+        };
+        Ok(self.0.store.create(new).await?)
+    }
+
+    /// Takes a session up: acquires its lease, reads it back, and runs what is due. Cheap if this host
+    /// runs it already. What comes with it is told everything from then on.
+    ///
+    /// # Errors
+    /// If it is not there, another host has it, it takes no step here, or a component cannot be had.
+    pub async fn load(&self, id: &SessionId) -> Result<(Loaded, broadcast::Receiver<Live>), HostError> {
+        let _loading = self.0.loading.lock().await;
+        if let Some(loaded) = self.loaded(id) {
+            let follower = loaded.follow();
+            return Ok((loaded, follower));
+        }
+        let inner = &self.0;
+        if let Some(fault) = inner.store.fault(id).await? {
+            return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
+        }
+        let asked_ms = boot_ms();
+        let dead = |host: &HostId| inner.lock.is_dead(host);
+        let lease = inner.store.acquire(id, &inner.id, LEASE_MS, &dead).await?;
+        let keeper = Keeper::new(inner.store.clone(), lease.clone(), asked_ms);
+        let (cx, folded) = match self.read_back(id).await {
+            Ok(read) => read,
+            Err(error) => {
+                keeper.release().await;
+                return Err(error);
+            }
+        };
+        let followers = Followers::new();
+        let wake = Arc::new(Notify::new());
+        let (unload_sender, unload) = mpsc::channel(1);
+        let (told, gone) = watch::channel(None);
+        let options = Options {
+            cx,
+            folded,
+            lease,
+            keeper,
+            followers: followers.clone(),
+            wake: wake.clone(),
+            unload,
+            snapshot_entries: inner.snapshot_entries,
+        };
+        let loaded =
+            Loaded { id: id.clone(), followers: followers.clone(), wake, unload: unload_sender, gone };
+        self.lock().insert(id.clone(), loaded.clone());
+        let (host, id) = (self.clone(), id.clone());
+        let follower = followers.follow();
+        tokio::spawn(async move {
+            let gone = Driver::drive(options).await;
+            host.lock().remove(&id);
+            followers.tell(Live::Gone(gone.clone()));
+            let _ = told.send(Some(gone));
+        });
+        Ok((loaded, follower))
+    }
+
+    /// What loading needs, in order: pins, components, fold.
+    async fn read_back(&self, id: &SessionId) -> Result<(Arc<SessionContext>, load::Folded), HostError> {
+        let folded = match load::fold(self.0.store.as_ref(), id).await {
+            Ok(folded) => folded,
+            Err(Unreadable::Store(error)) => return Err(error.into()),
+            Err(Unreadable::Corrupt(corrupt)) => {
+                let fault = corrupt_fault(&corrupt);
+                self.0.store.set_fault(id, Some(fault.clone())).await?;
+                return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
+            }
+        };
+        let created = folded.session.pins().clone();
+        let cx = self.context(id, created).await?;
+        Ok((cx, folded))
+    }
+
+    /// Makes a session's components ready, from its bundles as the store keeps them.
+    async fn context(&self, id: &SessionId, created: Created) -> Result<Arc<SessionContext>, HostError> {
+        let inner = &self.0;
+        for pin in &created.bundles {
+            let used = created.components.iter().filter(|component| component.bundle == pin.name);
+            let missing: Vec<_> =
+                used.filter(|pin| inner.components.get(pin.digest, pin.kind).is_none()).collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let Some(kept) = inner.store.bundle(&pin.digest).await? else {
+                let what =
+                    format!("bundle {} {} ({}) is not in this store", pin.name, pin.version, pin.digest);
+                return Err(HostError::Machine(what));
+            };
+            let files = kept.files.into_iter().map(|(path, bytes)| (path, bytes.into())).collect();
+            let bundle = Bundle::from_files(files).map_err(PlanError::Bundle)?;
+            for component in missing {
+                match bundle.component(&component.name).filter(|found| found.digest == component.digest) {
+                    Some(found) => plan::ready(&inner.components, &bundle, found).await?,
+                    None => {
+                        let what =
+                            format!("bundle {} no longer has the component {}", pin.name, component.name);
+                        return Err(HostError::Machine(what));
+                    }
+                }
+            }
+        }
+        Ok(Arc::new(SessionContext {
+            id: id.clone(),
+            created,
+            components: inner.components.clone(),
+            models: inner.models.clone(),
+            store: inner.store.clone(),
+            workspace: workspace::path(&inner.data, id),
+        }))
+    }
+
+    /// Puts a command into a session's inbox, and wakes the session if this host runs it. Returns its
+    /// number once it is durable.
+    ///
+    /// # Errors
+    /// If the session is not there or has ended, or the command is over a limit.
+    pub async fn send(
+        &self,
+        id: &SessionId,
+        sender: Sender,
+        command: Command,
+        key: Option<String>,
+    ) -> Result<u64, HostError> {
+        let n = self.0.store.send(id, sender, command, key).await?;
+        if let Some(loaded) = self.loaded(id) {
+            loaded.wake.notify_one();
+        }
+        Ok(n)
+    }
+
+    /// A session that this host runs.
+    pub fn loaded(&self, id: &SessionId) -> Option<Loaded> {
+        self.lock().get(id).cloned()
+    }
+
+    /// Replays a session's completed steps, and compares. Changes nothing.
+    ///
+    /// # Errors
+    /// If the session cannot be read back, or a component of it cannot be had.
+    pub async fn replay(&self, id: &SessionId) -> Result<Replayed, HostError> {
+        let mut entries = Vec::new();
+        let mut session = Session::new(id.clone());
+        loop {
+            let records = self.0.store.read(id, session.head.seq, load::PAGE).await?;
+            if records.is_empty() {
+                break;
+            }
+            for record in &records {
+                let opened = codec::open(id, session.head, record);
+                let applied = opened.and_then(|entry| session.apply(&entry).map(|()| entry));
+                match applied {
+                    Ok(entry) => entries.push(entry),
+                    Err(corrupt) => {
+                        let fault = Box::new(corrupt_fault(&corrupt));
+                        return Err(HostError::Faulted { session: id.clone(), fault });
+                    }
+                }
+            }
+        }
+        let Some(created) = session.created.take() else {
+            return Err(StoreError::NotFound(format!("session {id}")).into());
+        };
+        let cx = self.context(id, *created).await?;
+        audit::replay(&cx, entries).await.map_err(HostError::Machine)
+    }
+
+    /// Lets go of every session, in good order.
+    pub async fn shut_down(&self) {
+        let all: Vec<Loaded> = self.lock().values().cloned().collect();
+        for loaded in all {
+            loaded.unload("shutdown").await;
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Loaded>> {
+        self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The events of a session after a seq, oldest first; at most `limit`.
+///
+/// # Errors
+/// If the store cannot be read, or the journal not be understood.
+pub async fn events(
+    store: &dyn Store,
+    id: &SessionId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Event>, HostError> {
+    let mut prev = match after {
+        0 => Head::default(),
+        after => match store.read(id, after - 1, 1).await?.first() {
+            Some(record) if record.seq == after => Head { seq: after, hash: record.hash },
+            _ => return Ok(Vec::new()),
+        },
+    };
+    let mut events = Vec::new();
+    for record in store.read(id, after, limit).await? {
+        let entry = codec::open(id, prev, &record).map_err(|corrupt| HostError::Faulted {
+            session: id.clone(),
+            fault: Box::new(corrupt_fault(&corrupt)),
+        })?;
+        prev = Head { seq: entry.seq, hash: entry.hash };
+        events.push(view::event(id, &entry));
+    }
+    Ok(events)
+}
+
+/// Verifies a session's journal. Changes nothing.
+///
+/// # Errors
+/// If the store cannot be read.
+pub async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
+    audit::verify(store, id).await
+}
+
+/// What a session was created with.
+///
+/// # Errors
+/// If the store cannot be read, or the first entry not be understood.
+pub async fn pins(store: &dyn Store, id: &SessionId) -> Result<Option<Created>, HostError> {
+    let records = store.read(id, 0, 1).await?;
+    let Some(record) = records.first() else { return Ok(None) };
+    match codec::open(id, Head::default(), record).map(|entry| entry.fact) {
+        Ok(Fact::SessionCreated(created)) => Ok(Some(created)),
+        Ok(_) => Ok(None),
+        Err(corrupt) => {
+            Err(HostError::Faulted { session: id.clone(), fault: Box::new(corrupt_fault(&corrupt)) })
+        }
+    }
+}
+
+fn kept(bundle: &Bundle) -> store::Bundle {
+    store::Bundle {
+        digest: bundle.digest(),
+        name: bundle.name().as_str().to_owned(),
+        version: bundle.manifest().version.to_string(),
+        files: bundle.files().map(|(path, bytes)| (path.to_owned(), bytes.to_vec())).collect(),
+    }
+}
+
+fn ulid() -> Result<String, HostError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| HostError::Machine(format!("no randomness: {error}")))?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    Ok(ulid::Ulid::from_parts(ms, u128::from_le_bytes(bytes)).to_string())
+}

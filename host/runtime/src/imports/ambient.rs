@@ -1,0 +1,74 @@
+//! The world around a harness: clocks, sleeping, polling, randomness (journal.md R7). Readings are
+//! observations; randomness is a stream made from the step's seed and so needs no record.
+
+use std::time::{Duration, SystemTime};
+
+use rewake_core::fact::Observed;
+use wasmtime::{Result, bail};
+
+use crate::record::Recorder;
+
+pub(super) fn wall(recorder: &mut Recorder) -> Result<Duration> {
+    let observed = recorder.observe("wall-clock.now", |_| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Observed::Wall(now.as_secs(), now.subsec_nanos())
+    })?;
+    match observed {
+        Observed::Wall(seconds, nanoseconds) => Ok(Duration::new(seconds, nanoseconds)),
+        other => bail!("recorded {}", other.function()),
+    }
+}
+
+pub(super) fn monotonic(recorder: &mut Recorder) -> Result<u64> {
+    let observed =
+        recorder.observe("monotonic-clock.now", |recorder| Observed::Monotonic(recorder.monotonic_ns()))?;
+    match observed {
+        Observed::Monotonic(ns) => Ok(ns),
+        other => bail!("recorded {}", other.function()),
+    }
+}
+
+/// How much is really left to wait. What is recorded is the deadline, so that a step that goes live
+/// sleeps only for what is left of it.
+pub(super) fn sleep(recorder: &mut Recorder, duration_ns: u64) -> Result<u64> {
+    deadline(recorder, |now| now.saturating_add(duration_ns))
+}
+
+pub(super) fn sleep_until(recorder: &mut Recorder, instant_ns: u64) -> Result<u64> {
+    deadline(recorder, |_| instant_ns)
+}
+
+fn deadline(recorder: &mut Recorder, of: impl FnOnce(u64) -> u64) -> Result<u64> {
+    let observed = recorder
+        .observe("monotonic-clock.subscribe", |recorder| Observed::Deadline(of(recorder.monotonic_ns())))?;
+    match observed {
+        Observed::Deadline(at) => Ok(at.saturating_sub(recorder.monotonic_ns())),
+        other => bail!("recorded {}", other.function()),
+    }
+}
+
+pub(super) fn replayed_ready(recorder: &mut Recorder) -> Result<Option<Vec<u32>>> {
+    match recorder.recorded("poll")? {
+        Some(Observed::Ready(ready)) => Ok(Some(ready)),
+        Some(other) => bail!("recorded {}", other.function()),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn observed_ready(recorder: &mut Recorder, ready: &[u32]) {
+    recorder.observed(Observed::Ready(ready.to_vec()));
+}
+
+pub(super) fn random(recorder: &mut Recorder, length: usize) -> Vec<u8> {
+    recorder.count("random");
+    let mut bytes = vec![0; length];
+    recorder.fill_random(&mut bytes);
+    bytes
+}
+
+pub(super) fn random_u64(recorder: &mut Recorder) -> u64 {
+    recorder.count("random");
+    let mut bytes = [0; 8];
+    recorder.fill_random(&mut bytes);
+    u64::from_le_bytes(bytes)
+}

@@ -1,0 +1,150 @@
+//! What a harness can import, one file a domain. None of them knows whether the step is being replayed:
+//! they ask the recorder what is recorded, and perform what is not.
+
+mod ambient;
+mod model;
+mod session;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use rewake_bindings::{Imports, http, log, model as wit_model, session as wit_session, types};
+use wasmtime::Result;
+
+use crate::context::SessionContext;
+use crate::guest::ungranted_http;
+use crate::record::Recorder;
+
+/// The imports of one step.
+pub(crate) struct StepImports {
+    pub(crate) recorder: Recorder,
+    pub(crate) cx: Arc<SessionContext>,
+}
+
+impl Imports for StepImports {
+    fn model_complete(
+        &mut self,
+        request: wit_model::Request,
+    ) -> BoxFuture<'_, Result<Result<wit_model::Completion, wit_model::Error>>> {
+        Box::pin(model::complete(self, request))
+    }
+
+    fn tools_list(&mut self) -> BoxFuture<'_, Result<Vec<types::ToolDef>>> {
+        Box::pin(async { Ok(tools::list(self)) })
+    }
+
+    fn tools_call(&mut self, uses: Vec<types::ToolUse>) -> BoxFuture<'_, Result<Vec<types::ToolResult>>> {
+        Box::pin(tools::call(self, uses))
+    }
+
+    fn session_info(&mut self) -> BoxFuture<'_, Result<wit_session::SessionInfo>> {
+        Box::pin(async { Ok(session::info(self)) })
+    }
+
+    fn session_events(
+        &mut self,
+        slice: wit_session::Slice,
+    ) -> BoxFuture<'_, Result<Vec<wit_session::Event>>> {
+        Box::pin(session::events(self, slice))
+    }
+
+    fn session_blob(
+        &mut self,
+        digest: String,
+        offset: u32,
+        length: u32,
+    ) -> BoxFuture<'_, Result<std::result::Result<Vec<u8>, String>>> {
+        Box::pin(session::blob(self, digest, offset, length))
+    }
+
+    fn session_say(&mut self, parts: Vec<types::Part>) -> BoxFuture<'_, Result<u32>> {
+        Box::pin(session::say(self, parts))
+    }
+
+    fn session_emit(
+        &mut self,
+        kind: String,
+        data: String,
+    ) -> BoxFuture<'_, Result<std::result::Result<u32, String>>> {
+        Box::pin(session::emit(self, kind, data))
+    }
+
+    fn session_set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
+        Box::pin(session::set_title(self, title))
+    }
+
+    fn session_set_activity(&mut self, line: String) -> BoxFuture<'_, Result<()>> {
+        Box::pin(session::set_activity(self, line))
+    }
+
+    fn session_spawn(
+        &mut self,
+        _child: wit_session::Child,
+    ) -> BoxFuture<'_, Result<std::result::Result<String, String>>> {
+        self.recorder.count("session.spawn");
+        Box::pin(async { Ok(Err("spawn is not available here".to_owned())) })
+    }
+
+    fn session_archive(
+        &mut self,
+        _handoff: Option<String>,
+    ) -> BoxFuture<'_, Result<std::result::Result<(), String>>> {
+        self.recorder.count("session.archive");
+        Box::pin(async { Ok(Err("archive is not available here".to_owned())) })
+    }
+
+    fn http_fetch(
+        &mut self,
+        request: http::Request,
+    ) -> BoxFuture<'_, Result<std::result::Result<http::Response, http::Error>>> {
+        self.recorder.count("http.fetch");
+        Box::pin(async move { Ok(Err(ungranted_http(&request))) })
+    }
+
+    fn log(&mut self, level: log::Level, message: String) -> Result<()> {
+        self.recorder.count("log.log");
+        if self.recorder.is_live() {
+            self.recorder.logs.push(level, &message);
+        }
+        Ok(())
+    }
+
+    fn observe_wall(&mut self) -> Result<Duration> {
+        ambient::wall(&mut self.recorder)
+    }
+
+    fn observe_monotonic(&mut self) -> Result<u64> {
+        ambient::monotonic(&mut self.recorder)
+    }
+
+    fn observe_sleep(&mut self, duration_ns: u64) -> Result<u64> {
+        ambient::sleep(&mut self.recorder, duration_ns)
+    }
+
+    fn observe_sleep_until(&mut self, instant_ns: u64) -> Result<u64> {
+        ambient::sleep_until(&mut self.recorder, instant_ns)
+    }
+
+    fn random_bytes(&mut self, length: usize) -> Result<Vec<u8>> {
+        Ok(ambient::random(&mut self.recorder, length))
+    }
+
+    fn random_u64(&mut self) -> Result<u64> {
+        Ok(ambient::random_u64(&mut self.recorder))
+    }
+
+    fn insecure_seed(&mut self) -> Result<(u64, u64)> {
+        Ok((ambient::random_u64(&mut self.recorder), ambient::random_u64(&mut self.recorder)))
+    }
+
+    fn replayed_ready(&mut self, _function: &'static str) -> Result<Option<Vec<u32>>> {
+        ambient::replayed_ready(&mut self.recorder)
+    }
+
+    fn observed_ready(&mut self, _function: &'static str, ready: &[u32]) -> Result<()> {
+        ambient::observed_ready(&mut self.recorder, ready);
+        Ok(())
+    }
+}

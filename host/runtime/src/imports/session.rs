@@ -1,0 +1,152 @@
+//! The session as its harness sees it: its settings, its own journal, and what it shows.
+
+use rewake_bindings::{session, types};
+use rewake_core::entry::Draft;
+use rewake_core::fact::{AgentMessage, AgentTitle, CUSTOM, Custom, Fact, Observed};
+use rewake_core::ids::{Digest, turn_name};
+use rewake_core::limits::{SAID_BYTES_MAX, TITLE_CHARS_MAX, cut_chars};
+use wasmtime::Result;
+
+use super::StepImports;
+use crate::convert::{parts_in, seq_out};
+use crate::record::Stop;
+
+/// Bytes of a blob that are returned at once.
+const BLOB_BYTES_MAX: u32 = 1 << 20;
+/// Bytes of the name of an author's own kind.
+const KIND_BYTES_MAX: usize = 128;
+
+pub(super) fn info(imports: &mut StepImports) -> session::SessionInfo {
+    imports.recorder.count("session.info");
+    let cx = &imports.cx;
+    session::SessionInfo {
+        id: cx.id.to_string(),
+        agent: cx.created.agent.name.clone(),
+        turn: turn_name(imports.recorder.turn()),
+        instructions: cx.created.agent.instructions.clone(),
+        config: cx.harness().config.clone(),
+    }
+}
+
+/// Recorded as the slice, the head, and the result's digest (R14): a replay reads it again.
+pub(super) async fn events(imports: &mut StepImports, slice: session::Slice) -> Result<Vec<session::Event>> {
+    const FUNCTION: &str = "session.events";
+    let asked = digest_of_slice(&slice);
+    let recorded = imports.recorder.recorded(FUNCTION)?;
+    let at = match &recorded {
+        Some(Observed::Events { slice, head, .. }) if *slice == asked => Some(*head),
+        Some(Observed::Events { slice, .. }) => {
+            let (expected, got) = (slice.to_hex(), asked.to_hex());
+            return Err(imports.recorder.differs(0, "slice", expected, got));
+        }
+        _ => None,
+    };
+    let port = imports.recorder.port();
+    let (head, events) = match port.slice(slice, at).await {
+        Ok(Ok(read)) => read,
+        Ok(Err(error)) => return Err(imports.recorder.stopped(Stop::Host(error))),
+        Err(why) => return Err(imports.recorder.unrecorded(why)),
+    };
+    let result = digest_of_events(&events);
+    match recorded {
+        Some(Observed::Events { result: before, .. }) if before != result => {
+            Err(imports.recorder.differs(0, "result", before.to_hex(), result.to_hex()))
+        }
+        Some(_) => Ok(events),
+        None => {
+            imports.recorder.observed(Observed::Events { slice: asked, head, result });
+            Ok(events)
+        }
+    }
+}
+
+/// Its bytes are named by their digest, so they need no record.
+pub(super) async fn blob(
+    imports: &mut StepImports,
+    digest: String,
+    offset: u32,
+    length: u32,
+) -> Result<std::result::Result<Vec<u8>, String>> {
+    imports.recorder.count("session.blob");
+    let Some(parsed) = Digest::from_hex(&digest) else {
+        return Ok(Err(format!("{:?} is no digest", cut_chars(&digest, 100))));
+    };
+    let store = imports.cx.store.clone();
+    match store.blob(crate::PROJECT, &parsed).await {
+        Ok(Some(bytes)) => {
+            let start = (offset as usize).min(bytes.len());
+            let end = start.saturating_add(length.min(BLOB_BYTES_MAX) as usize).min(bytes.len());
+            Ok(Ok(bytes[start..end].to_vec()))
+        }
+        Ok(None) => Ok(Err(format!("this session has no blob {parsed}"))),
+        Err(error) => Err(imports.recorder.stopped(Stop::Host(error.to_string()))),
+    }
+}
+
+pub(super) async fn say(imports: &mut StepImports, parts: Vec<types::Part>) -> Result<u32> {
+    let parts = parts_in(parts);
+    let message = AgentMessage { parts };
+    note(imports, "session.say", message.into()).await
+}
+
+pub(super) async fn emit(
+    imports: &mut StepImports,
+    kind: String,
+    data: String,
+) -> Result<std::result::Result<u32, String>> {
+    if !kind.starts_with(CUSTOM) || kind.len() == CUSTOM.len() || kind.len() > KIND_BYTES_MAX {
+        imports.recorder.count("session.emit");
+        return Ok(Err(format!("{:?} is no kind of your own: write {CUSTOM}NAME", cut_chars(&kind, 100))));
+    }
+    if data.len() > SAID_BYTES_MAX {
+        imports.recorder.count("session.emit");
+        return Ok(Err(format!("{} bytes are more than the {SAID_BYTES_MAX} of a marker", data.len())));
+    }
+    match serde_json::from_str(&data) {
+        Ok(data) => note(imports, "session.emit", Custom { kind, data }.into()).await.map(Ok),
+        Err(error) => {
+            imports.recorder.count("session.emit");
+            Ok(Err(format!("the data is no JSON: {error}")))
+        }
+    }
+}
+
+pub(super) async fn set_title(imports: &mut StepImports, title: String) -> Result<()> {
+    let title = AgentTitle { title: cut_chars(&title, TITLE_CHARS_MAX) };
+    note(imports, "session.set-title", title.into()).await.map(|_| ())
+}
+
+/// Shown while it is true, never recorded; silent on replay.
+pub(super) async fn set_activity(imports: &mut StepImports, line: String) -> Result<()> {
+    imports.recorder.count("session.set-activity");
+    if !imports.recorder.is_live() {
+        return Ok(());
+    }
+    let line = cut_chars(line.lines().next().unwrap_or_default(), 200);
+    let port = imports.recorder.port();
+    port.activity(line).await.map_err(|why| imports.recorder.unrecorded(why))
+}
+
+/// An effect inside the store: one entry, performed by its own transaction (R3).
+async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> Result<u32> {
+    let (place, recorded) = imports.recorder.begin(function)?;
+    if let Some(entry) = recorded.as_ref().and_then(|recorded| recorded.first()) {
+        if entry.fact == fact {
+            return Ok(seq_out(entry.seq));
+        }
+        let field = if entry.fact.kind() == fact.kind() { "content" } else { "kind" };
+        let shown =
+            |fact: &Fact| format!("{function} {} {}", fact.kind(), String::from_utf8_lossy(&fact.encode()));
+        return Err(imports.recorder.differs(entry.seq, field, shown(&entry.fact), shown(&fact)));
+    }
+    let entries = imports.recorder.record(place, vec![Draft::agent(place, fact)], true).await?;
+    Ok(seq_out(entries[0].seq))
+}
+
+fn digest_of_slice(slice: &session::Slice) -> Digest {
+    Digest::of(&serde_json::to_vec(slice).expect("a slice holds numbers and names"))
+}
+
+fn digest_of_events(events: &[session::Event]) -> Digest {
+    Digest::of(&serde_json::to_vec(events).expect("events hold numbers and texts"))
+}

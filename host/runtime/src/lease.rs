@@ -1,0 +1,78 @@
+//! Keeping a session's lease, on a clock that counts suspended time (journal.md R0): an effect begins only
+//! while the lease outlasts a margin.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rewake_store::{Lease, Store, StoreError};
+use rustix::time::{ClockId, clock_gettime};
+use tracing::warn;
+
+use crate::driver::Fatal;
+
+/// How long a lease lasts, in milliseconds.
+pub(crate) const LEASE_MS: u64 = 15_000;
+/// How much of it must be left when an effect begins, in milliseconds.
+const MARGIN_MS: u64 = 3_000;
+
+/// Keeps one lease.
+pub(crate) struct Keeper {
+    store: Arc<dyn Store>,
+    lease: Lease,
+    /// When the lease was last asked for, on the boot clock, in milliseconds.
+    asked_ms: u64,
+}
+
+impl Keeper {
+    /// For a lease that was asked for at `asked_ms` of [`boot_ms`].
+    pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, asked_ms: u64) -> Self {
+        Keeper { store, lease, asked_ms }
+    }
+
+    /// Whether an effect may begin.
+    ///
+    /// # Errors
+    /// If the lease does not outlast the margin.
+    pub(crate) fn check(&self) -> Result<(), Fatal> {
+        if boot_ms() + MARGIN_MS < self.asked_ms + LEASE_MS { Ok(()) } else { Err(Fatal::LeaseLost) }
+    }
+
+    /// Waits until it is time to renew: after a third of it, so that two renewals may fail.
+    pub(crate) async fn due(&self) {
+        let due_ms = self.asked_ms + LEASE_MS / 3;
+        tokio::time::sleep(Duration::from_millis(due_ms.saturating_sub(boot_ms()))).await;
+    }
+
+    /// Renews the lease.
+    ///
+    /// # Errors
+    /// If another host has it, or it could not be renewed and does not outlast the margin.
+    pub(crate) async fn renew(&mut self) -> Result<(), Fatal> {
+        let asked_ms = boot_ms();
+        match self.store.renew(&self.lease, LEASE_MS).await {
+            Ok(lease) => {
+                self.lease = lease;
+                self.asked_ms = asked_ms;
+                Ok(())
+            }
+            Err(error @ (StoreError::Fenced { .. } | StoreError::Busy { .. })) => Err(error.into()),
+            Err(error) => {
+                warn!(%error, "the lease could not be renewed");
+                self.check()
+            }
+        }
+    }
+
+    /// Gives the lease back, so that the next host need not wait.
+    pub(crate) async fn release(&self) {
+        if let Err(error) = self.store.release(&self.lease).await {
+            warn!(%error, "the lease was not given back; it runs out by itself");
+        }
+    }
+}
+
+/// Milliseconds since this machine started, suspended time included.
+pub(crate) fn boot_ms() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+}

@@ -1,0 +1,99 @@
+//! Reading a session back: the newest snapshot that holds, and the entries after it; every one verified.
+
+use rewake_core::codec;
+use rewake_core::error::Corrupt;
+use rewake_core::ids::{Head, SessionId};
+use rewake_core::session::Session;
+use rewake_store::{Snapshot, Store, StoreError};
+use thiserror::Error;
+
+/// Entries read at once.
+pub(crate) const PAGE: u32 = 1_000;
+/// Version of a snapshot's bytes.
+pub(crate) const SNAPSHOT_VERSION: u32 = 1;
+
+/// Why a session cannot be read back.
+#[derive(Debug, Error)]
+pub(crate) enum Unreadable {
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A session, read back.
+pub(crate) struct Folded {
+    pub(crate) session: Session,
+    /// The snapshot it began from.
+    pub(crate) snapshot_seq: Option<u64>,
+    /// Entries folded after it.
+    pub(crate) folded: u64,
+    /// Snapshots that could not be used, and why.
+    pub(crate) rejected: Vec<(u64, String)>,
+}
+
+/// Reads a session back.
+pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Unreadable> {
+    let mut rejected = Vec::new();
+    let mut below = u64::MAX;
+    let (mut session, snapshot_seq) = loop {
+        let Some(snapshot) = store.newest_snapshot(id, below).await? else {
+            break (Session::new(id.clone()), None);
+        };
+        below = snapshot.seq;
+        match open(store, id, &snapshot).await? {
+            Ok(session) => break (session, Some(snapshot.seq)),
+            Err(why) => rejected.push((snapshot.seq, why)),
+        }
+    };
+    let folded = fold_on(store, &mut session, None).await?;
+    Ok(Folded { session, snapshot_seq, folded, rejected })
+}
+
+/// Folds what follows the session's head; returns how many entries that were.
+pub(crate) async fn fold_on(
+    store: &dyn Store,
+    session: &mut Session,
+    through: Option<u64>,
+) -> Result<u64, Unreadable> {
+    let mut folded = 0;
+    let id = session.id.clone();
+    loop {
+        let records = store.read(&id, session.head.seq, PAGE).await?;
+        if records.is_empty() {
+            return Ok(folded);
+        }
+        for record in &records {
+            if through.is_some_and(|through| record.seq > through) {
+                return Ok(folded);
+            }
+            let entry = codec::open(&id, session.head, record)?;
+            session.apply(&entry)?;
+            folded += 1;
+        }
+    }
+}
+
+/// A snapshot's session; or why the snapshot cannot be used.
+async fn open(
+    store: &dyn Store,
+    id: &SessionId,
+    snapshot: &Snapshot,
+) -> Result<Result<Session, String>, StoreError> {
+    if snapshot.version != SNAPSHOT_VERSION {
+        return Ok(Err(format!("it is of version {}, this host reads {SNAPSHOT_VERSION}", snapshot.version)));
+    }
+    let session: Session = match serde_json::from_slice(&snapshot.bytes) {
+        Ok(session) => session,
+        Err(error) => return Ok(Err(format!("it does not decode: {error}"))),
+    };
+    let head = Head { seq: snapshot.seq, hash: snapshot.hash };
+    if session.id != *id || session.head != head {
+        return Ok(Err("it is of another session or another entry than it says".into()));
+    }
+    let at = store.read(id, snapshot.seq.saturating_sub(1), 1).await?;
+    match at.first() {
+        Some(record) if record.seq == snapshot.seq && record.hash == snapshot.hash => Ok(Ok(session)),
+        _ => Ok(Err(format!("the journal's entry {} is another than it was made from", snapshot.seq))),
+    }
+}

@@ -1,0 +1,66 @@
+//! A guest's diagnostics: what it logs and what it writes to its standard streams, within a limit.
+
+use rewake_bindings::{Output, log};
+use rewake_core::fact::{LogLevel, LogLine, LogLines};
+use rewake_core::limits::{LOG_LINE_BYTES_MAX, LOG_LINES_MAX, cut};
+
+/// Lines of diagnostics, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    lines: Vec<LogLine>,
+    dropped: u64,
+}
+
+impl Logs {
+    /// Keeps a line that was logged.
+    pub(crate) fn push(&mut self, level: log::Level, text: &str) {
+        let level = match level {
+            log::Level::Debug => LogLevel::Debug,
+            log::Level::Info => LogLevel::Info,
+            log::Level::Warn => LogLevel::Warn,
+            log::Level::Error => LogLevel::Error,
+        };
+        self.keep(level, text);
+    }
+
+    /// Keeps what was written to the standard streams.
+    pub(crate) fn push_output(&mut self, output: &Output) {
+        for (level, text) in [(LogLevel::Stdout, &output.stdout), (LogLevel::Stderr, &output.stderr)] {
+            for line in text.lines() {
+                self.keep(level, line);
+            }
+        }
+        self.dropped += u64::from(output.dropped_bytes > 0);
+    }
+
+    fn keep(&mut self, level: LogLevel, text: &str) {
+        if self.lines.len() < LOG_LINES_MAX {
+            self.lines.push(LogLine { level, text: cut(text, LOG_LINE_BYTES_MAX) });
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// As an entry's content; none if nothing was said.
+    pub(crate) fn into_fact(self, component: &str) -> Option<LogLines> {
+        let said = !self.lines.is_empty() || self.dropped > 0;
+        said.then(|| LogLines { component: component.to_owned(), lines: self.lines, dropped: self.dropped })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_the_rest_is_counted() {
+        let mut logs = Logs::default();
+        assert!(Logs::default().into_fact("a:b").is_none());
+        for _ in 0..LOG_LINES_MAX + 2 {
+            logs.push(log::Level::Info, &"x".repeat(LOG_LINE_BYTES_MAX + 1));
+        }
+        let lines = logs.into_fact("a:b").unwrap();
+        assert_eq!((lines.lines.len(), lines.dropped), (LOG_LINES_MAX, 2));
+        assert!(lines.lines[0].text.ends_with("(1 bytes cut)"));
+    }
+}

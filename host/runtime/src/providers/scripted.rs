@@ -1,0 +1,43 @@
+//! The scripted model: answers by how many answers the request already holds, so that the same request
+//! always gets the same answer.
+
+use rewake_bindings::model::{Request, Role};
+use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
+use rewake_wire::{Part, Usage};
+
+use super::SCRIPTED;
+use super::script::Script;
+
+/// Plays the reply that is next for this request.
+pub(super) async fn complete(script: &Script, request: &Request) -> ModelOutcome {
+    let index = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
+    let Some(reply) = script.reply(index) else { return ModelOutcome::Rejected(script.past_end()) };
+    tokio::time::sleep(reply.delay).await;
+    let text = reply.text.iter().map(|text| ModelContent::Part(Part::text(text)));
+    let uses = reply.uses.iter().enumerate().map(|(at, one)| ModelContent::ToolUse {
+        id: format!("use_{}_{}", index + 1, at + 1),
+        name: one.tool.clone(),
+        input: one.input.to_string(),
+    });
+    let content: Vec<ModelContent> = text.chain(uses).collect();
+    let said: usize = content.iter().map(size).sum();
+    ModelOutcome::Completion {
+        model: SCRIPTED.into(),
+        finish: if reply.uses.is_empty() { ModelFinish::End } else { ModelFinish::ToolUse },
+        // Four bytes a token: no tokenizer, but a figure that grows with the text.
+        usage: Usage {
+            input_tokens: (serde_json::to_vec(request).map_or(0, |bytes| bytes.len()) / 4) as u64,
+            output_tokens: said.div_ceil(4) as u64,
+            ..Usage::default()
+        },
+        content,
+    }
+}
+
+fn size(content: &ModelContent) -> usize {
+    match content {
+        ModelContent::Part(part) => part.len(),
+        ModelContent::Thinking(json) => json.len(),
+        ModelContent::ToolUse { name, input, .. } => name.len() + input.len(),
+    }
+}

@@ -1,0 +1,235 @@
+//! The recorder of one step: every use of an import goes through it, and it alone knows whether the step
+//! is being replayed (journal.md R3, R6, R7). Imports ask it what is recorded, perform only what is not,
+//! and hand it what came of it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use rewake_core::entry::{Draft, Entry, Place};
+use rewake_core::error::{Mismatch, Refusal};
+use rewake_core::fact::{Observed, StepObserved};
+use rewake_core::ids::Seed;
+use rewake_core::replay::{Recorded, Replay};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::event::{Port, Unrecorded};
+use crate::logs::Logs;
+
+/// Why a step was ended from inside one of its calls. The guest sees a trap.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(crate) enum Stop {
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("{0}")]
+    Host(String),
+    #[error("the session was dropped")]
+    Dropped,
+}
+
+/// The recorder of one step.
+pub(crate) struct Recorder {
+    step: Place,
+    replay: Replay,
+    ordinal: u32,
+    pending: Vec<Observed>,
+    calls: BTreeMap<String, u64>,
+    port: Port,
+    live: watch::Sender<bool>,
+    stop: Option<Stop>,
+    clock: Clock,
+    random: blake3::OutputReader,
+    pub(crate) logs: Logs,
+}
+
+/// What a step's end has still to tell.
+pub(crate) struct Unwritten {
+    pub(crate) ordinal: u32,
+    pub(crate) observed: Vec<Observed>,
+    pub(crate) calls: BTreeMap<String, u64>,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) logs: Logs,
+    pub(crate) unclaimed: Result<(), Mismatch>,
+}
+
+/// The session's monotonic time: it goes on from its greatest recorded value.
+struct Clock {
+    base_ns: u64,
+    since: Instant,
+}
+
+impl Clock {
+    fn now_ns(&self) -> u64 {
+        let passed = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.base_ns.saturating_add(passed)
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(step: Place, entries: &[Entry], seed: Seed, monotonic_ns: u64, port: Port) -> Self {
+        let replay = Replay::new(entries);
+        let live = watch::Sender::new(replay.is_over());
+        Recorder {
+            step,
+            replay,
+            ordinal: 0,
+            pending: Vec::new(),
+            calls: BTreeMap::new(),
+            port,
+            live,
+            stop: None,
+            clock: Clock { base_ns: monotonic_ns, since: Instant::now() },
+            random: blake3::Hasher::new_keyed(&seed.0).finalize_xof(),
+            logs: Logs::default(),
+        }
+    }
+
+    /// Tells when the step goes live: its deadline runs from then on.
+    pub(crate) fn live(&self) -> watch::Receiver<bool> {
+        self.live.subscribe()
+    }
+
+    /// The way to the driver, for tasks of their own.
+    pub(crate) fn port(&self) -> Port {
+        self.port.clone()
+    }
+
+    /// The number of the turn that the step belongs to.
+    pub(crate) fn turn(&self) -> u32 {
+        self.step.turn
+    }
+
+    /// Whether everything recorded has been claimed.
+    pub(crate) fn is_live(&self) -> bool {
+        self.replay.is_over()
+    }
+
+    /// Counts a call whose value is pinned and so not recorded.
+    pub(crate) fn count(&mut self, function: &str) {
+        match self.calls.get_mut(function) {
+            Some(count) => *count += 1,
+            None => {
+                self.calls.insert(function.to_owned(), 1);
+            }
+        }
+    }
+
+    /// The recorded observation, or a live one.
+    pub(crate) fn observe(
+        &mut self,
+        function: &'static str,
+        live: impl FnOnce(&mut Self) -> Observed,
+    ) -> wasmtime::Result<Observed> {
+        if let Some(recorded) = self.recorded(function)? {
+            return Ok(recorded);
+        }
+        let observed = live(self);
+        self.pending.push(observed.clone());
+        Ok(observed)
+    }
+
+    /// The recorded observation; none: the caller observes, and says so with [`Recorder::observed`].
+    pub(crate) fn recorded(&mut self, function: &'static str) -> wasmtime::Result<Option<Observed>> {
+        self.count(function);
+        let recorded =
+            self.replay.observe(self.ordinal, function).map_err(|mismatch| self.stopped(mismatch))?;
+        if recorded.is_none() {
+            self.go_live();
+        }
+        Ok(recorded)
+    }
+
+    /// Keeps what was observed live.
+    pub(crate) fn observed(&mut self, observed: Observed) {
+        self.pending.push(observed);
+    }
+
+    /// Opens the next call: its place, and what is recorded of it. None: it is live.
+    pub(crate) fn begin(&mut self, function: &'static str) -> wasmtime::Result<(Place, Option<Recorded>)> {
+        self.count(function);
+        let ordinal = self.ordinal + 1;
+        let recorded = self.replay.call(ordinal, function).map_err(|mismatch| self.stopped(mismatch))?;
+        if self.replay.is_over() {
+            self.go_live();
+        }
+        let place = Place { ordinal, ..self.step };
+        if recorded.is_some() {
+            self.ordinal = ordinal;
+        }
+        Ok((place, recorded))
+    }
+
+    /// Records facts of the call at `place`; what was observed before it goes along.
+    pub(crate) async fn record(
+        &mut self,
+        place: Place,
+        drafts: Vec<Draft>,
+        durable: bool,
+    ) -> wasmtime::Result<Vec<Entry>> {
+        let mut all = Vec::with_capacity(drafts.len() + 1);
+        let observed = std::mem::take(&mut self.pending);
+        let skip = usize::from(!observed.is_empty());
+        if !observed.is_empty() {
+            let at = Place { ordinal: self.ordinal, ..self.step };
+            all.push(Draft::agent(at, StepObserved { items: observed }));
+        }
+        all.extend(drafts);
+        self.ordinal = place.ordinal;
+        let mut entries = self.port.record(all, durable).await.map_err(|why| self.unrecorded(why))?;
+        entries.drain(..skip);
+        Ok(entries)
+    }
+
+    /// Ends the step: what a guest asked for is not what is recorded, or the host cannot go on.
+    pub(crate) fn stopped(&mut self, stop: impl Into<Stop>) -> wasmtime::Error {
+        let stop = stop.into();
+        self.stop.get_or_insert_with(|| stop.clone());
+        wasmtime::Error::new(stop)
+    }
+
+    /// Ends the step because the driver would not or could not record.
+    pub(crate) fn unrecorded(&mut self, why: Unrecorded) -> wasmtime::Error {
+        match why {
+            Unrecorded::Dropped => self.stopped(Stop::Dropped),
+            Unrecorded::Refused(refusal) => self.stopped(refusal),
+        }
+    }
+
+    /// A mismatch in what a call was given.
+    pub(crate) fn differs(
+        &mut self,
+        seq: u64,
+        field: &str,
+        expected: String,
+        got: String,
+    ) -> wasmtime::Error {
+        self.stopped(Mismatch { seq, expected, got, field: field.to_owned() })
+    }
+
+    pub(crate) fn monotonic_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// The next bytes of the step's random stream.
+    pub(crate) fn fill_random(&mut self, bytes: &mut [u8]) {
+        self.random.fill(bytes);
+    }
+
+    /// What the step's end has still to tell.
+    pub(crate) fn finish(&mut self) -> Unwritten {
+        Unwritten {
+            ordinal: self.ordinal,
+            observed: std::mem::take(&mut self.pending),
+            calls: std::mem::take(&mut self.calls),
+            stop: self.stop.take(),
+            logs: std::mem::take(&mut self.logs),
+            unclaimed: self.replay.finish(),
+        }
+    }
+
+    fn go_live(&mut self) {
+        self.live.send_if_modified(|live| !std::mem::replace(live, true));
+    }
+}

@@ -1,0 +1,195 @@
+//! One step: a fresh instance of the harness, its saved state loaded, its recorded part fed back, the rest
+//! live (journal.md R9). What its end comes to is decided elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rewake_bindings::{Data, HarnessPre, Sandbox, harness, state};
+use rewake_core::decide::StepOutcome;
+use rewake_core::entry::{Entry, Place};
+use rewake_core::error::Mismatch;
+use rewake_core::fact::{Ending, LogLines, Observed, PluginKind, Scope, StateRef, StepInput};
+use rewake_core::ids::{Digest, Seed};
+use rewake_core::limits::{DETAIL_BYTES_MAX, STATE_BYTES_MAX, cut};
+use tokio::sync::watch;
+use wasmtime::Store;
+
+use crate::components::{Ready, kind_of};
+use crate::context::{SessionContext, full_name};
+use crate::convert::{input_out, next_in, scope_in};
+use crate::event::Port;
+use crate::guest::{Broken, classify, imports_of, prepare, timed_out};
+use crate::imports::StepImports;
+use crate::record::{Recorder, Stop, Unwritten};
+
+/// What a step is run with; all of it was fixed before.
+pub(crate) struct StepRun {
+    pub(crate) cx: Arc<SessionContext>,
+    pub(crate) place: Place,
+    pub(crate) input: StepInput,
+    pub(crate) seed: Seed,
+    /// The state it starts from: the author's version, and bytes.
+    pub(crate) state: Option<(u32, Vec<u8>)>,
+    /// What is recorded of it.
+    pub(crate) entries: Vec<Entry>,
+    /// Where the session's monotonic time goes on from.
+    pub(crate) monotonic_ns: u64,
+    pub(crate) port: Port,
+}
+
+/// How a step ended.
+pub(crate) struct StepReport {
+    pub(crate) end: Ended,
+    pub(crate) ordinal: u32,
+    pub(crate) observed: Vec<Observed>,
+    pub(crate) logs: Option<LogLines>,
+}
+
+/// How a step ended.
+pub(crate) enum Ended {
+    /// As the journal is told; and the bytes of what it saved.
+    Told(StepOutcome, Option<(StateRef, Vec<u8>)>),
+    /// It did not do again what is recorded.
+    Mismatch(Mismatch),
+    /// The harness will not take its own state.
+    StateRefused(String),
+    /// This host cannot run it.
+    Host(String),
+    /// Its session was dropped.
+    Dropped,
+}
+
+/// What a harness returned, or how it broke.
+enum Returned {
+    Next(harness::Next, Option<state::Saved>),
+    Failure(harness::Failure),
+    StateRefused(String),
+    Broken(Broken),
+}
+
+/// Runs a step to its end.
+pub(crate) async fn run(run: StepRun) -> StepReport {
+    let cx = run.cx.clone();
+    let component = cx.harness();
+    let Some(Ready::Harness(engine, pre)) = cx.components.get(component.digest, PluginKind::Harness) else {
+        return host(format!("the harness {} is not ready on this host", full_name(component)));
+    };
+    let Some(_room) = cx.components.engines.admit(kind_of(component.kind)).await else {
+        return host("the engines were shut down".into());
+    };
+    let sandbox = Sandbox { mounts: vec![], ..cx.sandbox(component) };
+    let recorder = Recorder::new(run.place, &run.entries, run.seed, run.monotonic_ns, run.port);
+    let live = recorder.live();
+    let imports = StepImports { recorder, cx: cx.clone() };
+    let mut store = match prepare(&engine, &sandbox, component.limits, Box::new(imports)) {
+        Ok(store) => store,
+        Err(error) => return host(format!("{error:?}")),
+    };
+    let input = input_out(run.place.step, &run.input);
+    let timeout_ms = component.limits.timeout_ms;
+    let returned = tokio::select! {
+        returned = drive(&pre, &mut store, run.state, &input) => returned,
+        () = deadline(live, timeout_ms) => Returned::Broken(timed_out(timeout_ms)),
+    };
+    report(&full_name(component), store, returned)
+}
+
+async fn drive(
+    pre: &HarnessPre,
+    store: &mut Store<Data>,
+    state: Option<(u32, Vec<u8>)>,
+    input: &harness::Input,
+) -> Returned {
+    match try_drive(pre, store, state, input).await {
+        Ok(returned) => returned,
+        Err(error) => Returned::Broken(classify(&error)),
+    }
+}
+
+async fn try_drive(
+    pre: &HarnessPre,
+    store: &mut Store<Data>,
+    state: Option<(u32, Vec<u8>)>,
+    input: &harness::Input,
+) -> wasmtime::Result<Returned> {
+    let harness = pre.instantiate(store).await?;
+    if let Some((version, data)) = state
+        && let Err(why) = harness.load(store, &state::Saved { version, data }).await?
+    {
+        return Ok(Returned::StateRefused(why));
+    }
+    match harness.step(store, input).await? {
+        Ok(next) => Ok(Returned::Next(next, harness.save(store).await?)),
+        Err(failure) => Ok(Returned::Failure(failure)),
+    }
+}
+
+/// A step's time runs only while it is live: a replay may take as long as it takes (R7).
+async fn deadline(mut live: watch::Receiver<bool>, timeout_ms: u64) {
+    if live.wait_for(|live| *live).await.is_err() {
+        return std::future::pending().await;
+    }
+    tokio::time::sleep(Duration::from_millis(timeout_ms)).await;
+}
+
+fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepReport {
+    let output = store.data_mut().take_output();
+    let Some(mut imports) = imports_of::<StepImports>(store) else {
+        return host("a step's imports are not what they were made as".into());
+    };
+    let was_live = imports.recorder.is_live();
+    let Unwritten { ordinal, observed, calls, stop, mut logs, unclaimed } = imports.recorder.finish();
+    if was_live {
+        logs.push_output(&output);
+    }
+    let end = match (stop, returned, unclaimed) {
+        (Some(Stop::Mismatch(mismatch)), ..) => Ended::Mismatch(mismatch),
+        (Some(Stop::Dropped), ..) => Ended::Dropped,
+        (Some(Stop::Host(why)), ..) => Ended::Host(why),
+        (Some(Stop::Refused(refusal)), ..) => {
+            told(Ending::Failed, Scope::Turn, "refused".into(), refusal.to_string())
+        }
+        (None, Returned::StateRefused(why), _) => Ended::StateRefused(why),
+        // A trap or a limit that comes before everything recorded was asked for again is not what
+        // happened the first time.
+        (None, _, Err(mismatch)) => Ended::Mismatch(mismatch),
+        (None, Returned::Broken(broken), Ok(())) => {
+            told(broken.how, Scope::Turn, broken.code.into(), broken.detail)
+        }
+        (None, Returned::Failure(failure), Ok(())) => {
+            let detail = cut(&failure.detail, DETAIL_BYTES_MAX);
+            told(Ending::Failed, scope_in(failure.scope), failure.code, detail)
+        }
+        (None, Returned::Next(next, saved), Ok(())) => completed(next, saved, calls),
+    };
+    StepReport { end, ordinal, observed, logs: logs.into_fact(component) }
+}
+
+fn completed(
+    next: harness::Next,
+    saved: Option<state::Saved>,
+    calls: std::collections::BTreeMap<String, u64>,
+) -> Ended {
+    let next = match next_in(next) {
+        Ok(next) => next,
+        Err(why) => return told(Ending::Failed, Scope::Turn, "invalid_answer".into(), why),
+    };
+    let saved =
+        saved.map(|saved| (StateRef { version: saved.version, digest: Digest::of(&saved.data) }, saved.data));
+    if let Some((_, data)) = &saved
+        && data.len() > STATE_BYTES_MAX
+    {
+        let detail = format!("the saved state has {} bytes; at most {STATE_BYTES_MAX} are kept", data.len());
+        return told(Ending::Failed, Scope::Turn, "state_too_large".into(), detail);
+    }
+    let state = saved.as_ref().map(|(state, _)| *state);
+    Ended::Told(StepOutcome::Completed { next, state, calls }, saved)
+}
+
+fn told(how: Ending, scope: Scope, code: String, detail: String) -> Ended {
+    Ended::Told(StepOutcome::Broken { how, scope, code, detail }, None)
+}
+
+fn host(why: String) -> StepReport {
+    StepReport { end: Ended::Host(why), ordinal: 0, observed: vec![], logs: None }
+}

@@ -1,0 +1,200 @@
+//! Workspaces: a session's own directory tree, copied in from a folder that stays as it is. No link ever
+//! comes along that leads out, and no file that is another one's (a hard link would write through).
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rewake_core::ids::SessionId;
+use thiserror::Error;
+use walkdir::WalkDir;
+
+/// Files, folders and links of a workspace as it is copied in.
+pub const FILES_MAX: u64 = 100_000;
+/// Bytes of a workspace as it is copied in.
+pub const BYTES_MAX: u64 = 4 << 30;
+
+/// Why a folder cannot become a workspace.
+#[derive(Debug, Error)]
+pub enum WorkspaceError {
+    /// It is no folder.
+    #[error("{}: is no folder; a workspace is copied from one", .0.display())]
+    NoFolder(PathBuf),
+    /// It is too large.
+    #[error("{}: has more than {max} {what}; name a smaller folder", folder.display())]
+    TooLarge {
+        /// The folder.
+        folder: PathBuf,
+        /// `files` or `bytes`.
+        what: &'static str,
+        /// The bound.
+        max: u64,
+    },
+    /// It holds what it is to be copied into.
+    #[error("{}: holds Rewake's own data ({}); name another folder, or keep the data elsewhere with --data", folder.display(), data.display())]
+    HoldsData {
+        /// The folder.
+        folder: PathBuf,
+        /// The data in it.
+        data: PathBuf,
+    },
+    /// A file of it cannot be read, or its copy not be written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Files, folders and links.
+    pub files: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Links that lead out, sockets and the like: left out.
+    pub left_out: u64,
+}
+
+/// A session's workspace in a data folder.
+pub fn path(data: &Path, session: &SessionId) -> PathBuf {
+    data.join("workspaces").join(session.as_str())
+}
+
+/// Makes an empty workspace.
+///
+/// # Errors
+/// If the folder cannot be made, or is there already.
+pub fn create(data: &Path, session: &SessionId) -> Result<PathBuf, WorkspaceError> {
+    let folder = path(data, session);
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| WorkspaceError::Io { path, source }
+    };
+    let parent = data.join("workspaces");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent).map_err(io(&parent))?;
+    fs::DirBuilder::new().mode(0o700).create(&folder).map_err(io(&folder))?;
+    Ok(folder)
+}
+
+/// Copies a folder's content into a workspace.
+///
+/// # Errors
+/// If it is no folder, too large, or cannot be read.
+pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
+    let root = from.canonicalize().ok().filter(|root| root.is_dir());
+    let Some(root) = root else { return Err(WorkspaceError::NoFolder(from.to_owned())) };
+    let to = to.canonicalize().map_err(|source| WorkspaceError::Io { path: to.to_owned(), source })?;
+    if to.starts_with(&root) {
+        return Err(WorkspaceError::HoldsData { folder: from.to_owned(), data: to });
+    }
+    let mut copied = Copied::default();
+    for found in WalkDir::new(&root).min_depth(1).follow_links(false).sort_by_file_name() {
+        let found = found.map_err(|error| {
+            let path = error.path().unwrap_or(&root).to_owned();
+            WorkspaceError::Io { path, source: error.into() }
+        })?;
+        let inside = found.path().strip_prefix(&root).unwrap_or(found.path());
+        let target = to.join(inside);
+        let bytes = copy(found.path(), inside, &target, found.file_type())
+            .map_err(|source| WorkspaceError::Io { path: found.path().to_owned(), source })?;
+        match bytes {
+            Some(bytes) => {
+                copied.files += 1;
+                copied.bytes += bytes;
+            }
+            None => copied.left_out += 1,
+        }
+        for (what, count, max) in [("files", copied.files, FILES_MAX), ("bytes", copied.bytes, BYTES_MAX)] {
+            if count > max {
+                return Err(WorkspaceError::TooLarge { folder: from.to_owned(), what, max });
+            }
+        }
+    }
+    Ok(copied)
+}
+
+/// Copies one thing; returns its bytes, or none if it is left out.
+fn copy(path: &Path, inside: &Path, target: &Path, kind: fs::FileType) -> std::io::Result<Option<u64>> {
+    if kind.is_dir() {
+        fs::create_dir(target)?;
+        Ok(Some(0))
+    } else if kind.is_file() {
+        fs::copy(path, target).map(Some)
+    } else if kind.is_symlink() {
+        let text = fs::read_link(path)?;
+        if !stays_inside(inside, &text) {
+            return Ok(None);
+        }
+        std::os::unix::fs::symlink(text, target)?;
+        Ok(Some(0))
+    } else {
+        Ok(None)
+    }
+}
+
+/// Whether a link at `inside` whose text is `text` leads to a place in the workspace, by its text alone.
+fn stays_inside(inside: &Path, text: &Path) -> bool {
+    let mut depth = inside.components().count().saturating_sub(1);
+    for component in text.components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> SessionId {
+        SessionId::parse("ses_1").unwrap()
+    }
+
+    #[test]
+    fn a_folder_is_copied_and_stays_as_it_is() {
+        let from = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        fs::create_dir(from.path().join("sub")).unwrap();
+        fs::write(from.path().join("sub/a.txt"), "a").unwrap();
+        fs::hard_link(from.path().join("sub/a.txt"), from.path().join("b.txt")).unwrap();
+        std::os::unix::fs::symlink("sub/a.txt", from.path().join("in")).unwrap();
+        std::os::unix::fs::symlink("../../etc/passwd", from.path().join("out")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", from.path().join("absolute")).unwrap();
+        let to = create(data.path(), &session()).unwrap();
+        assert_eq!(copy_in(from.path(), &to).unwrap(), Copied { files: 4, bytes: 2, left_out: 2 });
+        fs::write(to.join("b.txt"), "changed").unwrap();
+        assert_eq!(fs::read_to_string(to.join("sub/a.txt")).unwrap(), "a", "a hard link came along");
+        assert_eq!(fs::read_to_string(from.path().join("b.txt")).unwrap(), "a");
+        assert!(create(data.path(), &session()).is_err(), "a workspace is made once");
+    }
+
+    #[test]
+    fn what_is_no_folder_or_holds_the_data_is_refused() {
+        let data = tempfile::tempdir().unwrap();
+        let to = create(data.path(), &session()).unwrap();
+        assert!(matches!(copy_in(&data.path().join("none"), &to), Err(WorkspaceError::NoFolder(_))));
+        assert!(matches!(copy_in(data.path(), &to), Err(WorkspaceError::HoldsData { .. })));
+    }
+
+    #[test]
+    fn links_are_judged_by_their_text() {
+        for (inside, text, expected) in [
+            ("a", "b", true),
+            ("a", "../b", false),
+            ("s/a", "../b", true),
+            ("s/a", "../../b", false),
+            ("a", "/b", false),
+            ("a", "b/../../c", false),
+        ] {
+            assert_eq!(stays_inside(Path::new(inside), Path::new(text)), expected, "{inside} {text}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a store answers when it does not do what it was asked. Every error says whether something was
+//! written: only [`StoreError::Unknown`] leaves that open.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use rewake_core::Refusal;
+use rewake_core::ids::{HostId, SessionId, Timestamp};
+use thiserror::Error;
+
+/// What a store answers.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Where a session stands: the lease's number and the newest entry's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The lease under which the next append must be.
+    pub epoch: u64,
+    /// The newest entry's number.
+    pub seq: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entry {} under lease {}", self.seq, self.epoch)
+    }
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum StoreError {
+    /// The lease or the head is not the caller's any more. Nothing was written; drop the session and
+    /// load it again if this host still has its lease.
+    #[error(
+        "{session} has moved on: expected {expected}, found {found}. Nothing was written; load the session again"
+    )]
+    Fenced {
+        /// The session.
+        session: SessionId,
+        /// Where the caller took it to be.
+        expected: Position,
+        /// Where it is. With the same numbers, the chain hash differs.
+        found: Position,
+    },
+    /// Rows came into the inbox since it was read. Nothing was written; read it again.
+    #[error(
+        "the inbox of {session} has moved on: expected row {expected} to be the last, found {found}. \
+         Nothing was written; read the inbox again"
+    )]
+    InboxMoved {
+        /// The session.
+        session: SessionId,
+        /// The row that the caller took to be the last.
+        expected: u64,
+        /// The last row.
+        found: u64,
+    },
+    /// A row that was to be taken in is not there, or is in the journal already. Nothing was written.
+    #[error(
+        "row {n} of the inbox of {session} is not there to be taken in, or was taken in before. Nothing was written; load the session again"
+    )]
+    RowTaken {
+        /// The session.
+        session: SessionId,
+        /// The row.
+        n: u64,
+    },
+    /// There is no such thing here.
+    #[error("there is no {0} in this store")]
+    NotFound(String),
+    /// The session is there already. Nothing was written.
+    #[error("{0} exists already; nothing was written")]
+    Exists(SessionId),
+    /// The client's error. Nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The disk failed while a transaction was committed: whether it is kept is not known, and nothing
+    /// may be concluded. Load the session again, or send again with the same key.
+    #[error(
+        "not known whether it was written: {0}. The store opens its file again; load the session again, \
+         or send once more with the same key"
+    )]
+    Unknown(String),
+    /// What was to be written, or what was read, contradicts itself.
+    #[error("{what}: {why}")]
+    Corrupt {
+        /// Where.
+        what: String,
+        /// In which way.
+        why: String,
+    },
+    /// Another host that lives has the lease. Nothing was written.
+    #[error("{session} is run by {holder} until {expires_at}; wait, or stop that host")]
+    Busy {
+        /// The session.
+        session: SessionId,
+        /// Who has the lease.
+        holder: HostId,
+        /// Until when, if it is not renewed.
+        expires_at: Timestamp,
+    },
+    /// The file is of a newer version of the host. It was not touched.
+    #[error(
+        "{} was written by a newer Rewake (schema {found}; this one knows up to {known}). Use the newer one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema's version.
+        found: i64,
+        /// The newest that is known here.
+        known: i64,
+    },
+    /// The file is no store of Rewake. It was not touched.
+    #[error("{} is no store of Rewake: {why}. Name another file, or move this one away", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// How that shows.
+        why: String,
+    },
+    /// The store was opened for reading only.
+    #[error("the store was opened for reading only; nothing was written")]
+    ReadOnly,
+    /// The store was closed. Nothing was written.
+    #[error("the store is closed; nothing was written")]
+    Closed,
+    /// Something outside failed; nothing was written.
+    #[error("{what}: {source_text}")]
+    Io {
+        /// What was being done, and with which file.
+        what: String,
+        /// What the system said.
+        source_text: String,
+    },
+}
+
+impl StoreError {
+    /// Something outside failed, and nothing was written.
+    pub(crate) fn io(what: impl Into<String>, source: impl fmt::Display) -> Self {
+        StoreError::Io { what: what.into(), source_text: source.to_string() }
+    }
+
+    /// Something contradicts itself.
+    pub(crate) fn corrupt(what: impl fmt::Display, why: impl fmt::Display) -> Self {
+        StoreError::Corrupt { what: what.to_string(), why: why.to_string() }
+    }
+
+    /// A session that is not there.
+    pub(crate) fn no_session(session: &SessionId) -> Self {
+        StoreError::NotFound(format!("session {session}"))
+    }
+}

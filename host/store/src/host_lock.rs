@@ -1,0 +1,103 @@
+//! A lock file a host holds while it lives, so that the next host of this machine sees at once that it
+//! is dead. It only shortens a wait: leases fence with or without it.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rewake_core::ids::HostId;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::{Result, StoreError};
+
+/// Held by a living host; let go of by the system when the process ends, however it ends.
+#[derive(Debug)]
+pub struct HostLock {
+    folder: PathBuf,
+    path: PathBuf,
+    _file: File,
+}
+
+impl HostLock {
+    /// Makes and locks `hosts/<id>.lock` in the data folder.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be made, or if a living process has it: two processes with one id.
+    pub fn take(data_folder: &Path, host: &HostId) -> Result<Self> {
+        let folder = data_folder.join("hosts");
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| StoreError::io(format!("making the folder {}", folder.display()), error))?;
+        let path = lock_path(&folder, host);
+        let doing = || format!("locking {}", path.display());
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| StoreError::io(doing(), error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(HostLock { folder, path, _file: file }),
+            Err(Errno::WOULDBLOCK) => Err(StoreError::io(
+                doing(),
+                "a living process has it: every process needs a host id of its own",
+            )),
+            Err(error) => Err(StoreError::io(doing(), error)),
+        }
+    }
+
+    /// Whether a host of this machine is known to be dead: its lock file is there and nobody holds it.
+    /// A host without one may live on another machine, and counts as living.
+    pub fn is_dead(&self, host: &HostId) -> bool {
+        let path = lock_path(&self.folder, host);
+        if path == self.path {
+            return false;
+        }
+        let Ok(file) = File::open(&path) else { return false };
+        // The lock that this takes ends with the file, at the end of this function.
+        flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
+    }
+}
+
+impl Drop for HostLock {
+    /// The file goes with an orderly end only; a leftover is what tells others of a crash. A host that
+    /// ended in order has released its leases, or they end by the clock.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn lock_path(folder: &Path, host: &HostId) -> PathBuf {
+    folder.join(format!("{}.lock", host.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(id: &str) -> HostId {
+        HostId::parse(id).unwrap()
+    }
+
+    #[test]
+    fn a_host_is_dead_when_its_lock_is_there_and_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = HostLock::take(folder.path(), &host("host_a")).unwrap();
+        assert!(!ours.is_dead(&host("host_a")), "we live");
+        assert!(!ours.is_dead(&host("host_far")), "it may be elsewhere");
+
+        let theirs = HostLock::take(folder.path(), &host("host_b")).unwrap();
+        assert!(!ours.is_dead(&host("host_b")), "it lives");
+        assert!(HostLock::take(folder.path(), &host("host_b")).is_err(), "one process an id");
+
+        // As if it were killed: the lock goes, the file stays.
+        let path = theirs.path.clone();
+        drop(theirs);
+        std::fs::write(path, b"").unwrap();
+        assert!(ours.is_dead(&host("host_b")));
+    }
+}

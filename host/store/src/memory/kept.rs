@@ -1,0 +1,173 @@
+//! One session in memory: what it holds, and the conditions under which that changes. Knows no clock
+//! and no other session.
+
+use std::collections::BTreeMap;
+
+use rewake_core::codec::Record;
+use rewake_core::command::{Command, Row};
+use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
+use rewake_wire::{Fault, Sender, SessionSummary};
+
+use crate::ports::{Append, Lease, NewSession, Projection, SavedState, Snapshot};
+use crate::{Position, Result, StoreError, checks};
+
+/// One session.
+pub(super) struct Kept {
+    pub(super) id: SessionId,
+    pub(super) project: String,
+    pub(super) epoch: u64,
+    pub(super) head: Head,
+    pub(super) records: Vec<Record>,
+    inbox: Vec<Sent>,
+    /// Who has the lease, and until when.
+    pub(super) held: Option<(HostId, Timestamp)>,
+    pub(super) snapshots: BTreeMap<u64, Snapshot>,
+    pub(super) states: BTreeMap<Digest, SavedState>,
+    pub(super) fault: Option<Fault>,
+    projection: Projection,
+}
+
+struct Sent {
+    row: Row,
+    key: Option<String>,
+    taken_seq: Option<u64>,
+}
+
+impl Kept {
+    pub(super) fn new(new: NewSession, head: Head) -> Self {
+        Kept {
+            id: new.session,
+            project: new.project,
+            epoch: new.epoch,
+            head,
+            records: new.records,
+            inbox: vec![],
+            held: None,
+            snapshots: BTreeMap::new(),
+            states: BTreeMap::new(),
+            fault: None,
+            projection: new.projection,
+        }
+    }
+
+    pub(super) fn position(&self) -> Position {
+        Position { epoch: self.epoch, seq: self.head.seq }
+    }
+
+    pub(super) fn fenced(&self, expected: Position) -> StoreError {
+        StoreError::Fenced { session: self.id.clone(), expected, found: self.position() }
+    }
+
+    /// Whether an append's conditions hold.
+    pub(super) fn admit(&self, append: &Append) -> Result<()> {
+        if self.epoch != append.epoch || self.head != append.expected {
+            return Err(self.fenced(Position { epoch: append.epoch, seq: append.expected.seq }));
+        }
+        for (index, n) in append.taken.iter().enumerate() {
+            let untaken = self.inbox.iter().any(|sent| sent.row.n == *n && sent.taken_seq.is_none());
+            if !untaken || append.taken[..index].contains(n) {
+                return Err(StoreError::RowTaken { session: self.id.clone(), n: *n });
+            }
+        }
+        match append.inbox_through {
+            Some(expected) if expected != self.through() => Err(StoreError::InboxMoved {
+                session: self.id.clone(),
+                expected,
+                found: self.through(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds what was admitted.
+    pub(super) fn apply(&mut self, append: Append, head: Head) {
+        self.records.extend(append.records);
+        self.head = head;
+        for sent in self.inbox.iter_mut().filter(|sent| append.taken.contains(&sent.row.n)) {
+            sent.taken_seq = Some(head.seq);
+        }
+        if let Some(state) = append.state {
+            self.states.insert(state.digest, state);
+            self.drop_old_states();
+        }
+        self.projection = append.projection;
+        self.fault.take_if(|fault| fault.reason == "storage");
+    }
+
+    fn drop_old_states(&mut self) {
+        let mut seqs: Vec<u64> = self.states.values().map(|state| state.step_seq).collect();
+        seqs.sort_unstable_by(|a, b| b.cmp(a));
+        let Some(&oldest) = seqs.get(1) else { return };
+        let named: Vec<Digest> = self.snapshots.values().filter_map(|snapshot| snapshot.state).collect();
+        self.states.retain(|digest, state| state.step_seq >= oldest || named.contains(digest));
+    }
+
+    pub(super) fn put_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
+        if let Some(state) = &snapshot.state
+            && !self.states.contains_key(state)
+        {
+            return Err(StoreError::NotFound(format!("saved state {state} of {} any more", self.id)));
+        }
+        self.snapshots.insert(snapshot.seq, snapshot);
+        while self.snapshots.len() > 2 {
+            self.snapshots.pop_first();
+        }
+        Ok(())
+    }
+
+    pub(super) fn send(&mut self, sender: Sender, command: Command, key: Option<String>) -> Result<u64> {
+        if let Some(key) = &key
+            && let Some(sent) = self
+                .inbox
+                .iter()
+                .find(|sent| sent.key.as_ref() == Some(key) && sent.row.sender == sender)
+        {
+            return match sent.row.command == command {
+                true => Ok(sent.row.n),
+                false => Err(checks::key_reused(key, sent.row.n)),
+            };
+        }
+        let untaken = || self.inbox.iter().filter(|sent| sent.taken_seq.is_none());
+        checks::Inbox {
+            status: self.projection.status,
+            untaken: untaken().count() as u64,
+            untaken_of_sender: untaken().filter(|sent| sent.row.sender == sender).count() as u64,
+        }
+        .admit()?;
+        let n = self.through() + 1;
+        self.inbox.push(Sent { row: Row { n, sender, command }, key, taken_seq: None });
+        Ok(n)
+    }
+
+    pub(super) fn pending(&self) -> Vec<Row> {
+        self.inbox.iter().filter(|sent| sent.taken_seq.is_none()).map(|sent| sent.row.clone()).collect()
+    }
+
+    pub(super) fn through(&self) -> u64 {
+        self.inbox.len() as u64
+    }
+
+    pub(super) fn lease(&self) -> Option<Lease> {
+        let (host, expires_at) = self.held.clone()?;
+        Some(Lease { session: self.id.clone(), host, epoch: self.epoch, expires_at })
+    }
+
+    pub(super) fn is_of(&self, lease: &Lease) -> bool {
+        self.epoch == lease.epoch && self.held.as_ref().is_some_and(|(host, _)| *host == lease.host)
+    }
+
+    pub(super) fn summary(&self) -> SessionSummary {
+        let at = |record: Option<&Record>| record.map_or(Timestamp(0), |record| record.at).to_string();
+        SessionSummary {
+            id: self.id.to_string(),
+            agent: self.projection.agent.clone(),
+            status: self.projection.status,
+            title: self.projection.title.clone(),
+            turns: self.projection.turns,
+            entries: self.head.seq,
+            created_at: at(self.records.first()),
+            updated_at: at(self.records.last()),
+            fault: self.fault.clone(),
+        }
+    }
+}

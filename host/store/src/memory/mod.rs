@@ -1,0 +1,106 @@
+//! A store in memory: the same answers as the embedded one, none of its durability, and failures on
+//! request. For tests, and for sessions that nobody wants back.
+
+mod kept;
+mod ports;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rewake_core::ids::{Digest, SessionId, Timestamp};
+
+use crate::ports::{Bundle, BundleName};
+use kept::Kept;
+
+/// How an append is to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// As if the lease had been lost; nothing is written.
+    Fenced,
+    /// As if something outside had failed; nothing is written.
+    Io,
+    /// The commit's outcome is not known, and it was written.
+    UnknownApplied,
+    /// The commit's outcome is not known, and it was not written.
+    UnknownNotApplied,
+}
+
+/// A store in memory.
+#[derive(Default)]
+pub struct MemoryStore {
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    sessions: BTreeMap<SessionId, Kept>,
+    /// Sessions in the order of their creation.
+    order: Vec<SessionId>,
+    blobs: BTreeMap<(String, Digest), Vec<u8>>,
+    /// Bundles in the order of their coming.
+    bundles: Vec<(BundleName, Bundle)>,
+    failures: VecDeque<Failure>,
+    /// The clock, if it was set; else the machine's.
+    now: Option<Timestamp>,
+}
+
+impl MemoryStore {
+    /// A store with nothing in it.
+    pub fn new() -> Self {
+        MemoryStore::default()
+    }
+
+    /// Has the next append that would succeed fail instead; more are lined up.
+    pub fn fail_next_append(&self, failure: Failure) {
+        self.lock().failures.push_back(failure);
+    }
+
+    /// Stops the clock at a time; leases end by it.
+    pub fn set_now(&self, now: Timestamp) {
+        self.lock().now = Some(now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        // A test that panicked while it held the lock has said what is wrong already.
+        self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl All {
+    fn now(&self) -> Timestamp {
+        self.now.unwrap_or_else(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        })
+    }
+
+    fn session(&self, id: &SessionId) -> crate::Result<&Kept> {
+        self.sessions.get(id).ok_or_else(|| crate::StoreError::no_session(id))
+    }
+
+    fn session_mut(&mut self, id: &SessionId) -> crate::Result<&mut Kept> {
+        self.sessions.get_mut(id).ok_or_else(|| crate::StoreError::no_session(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn keeps_the_contract() {
+        let store = MemoryStore::new();
+        crate::contract::check(&store).await;
+    }
+
+    #[tokio::test]
+    async fn fails_as_it_is_told() {
+        crate::contract::failures(&MemoryStore::new()).await;
+    }
+
+    #[tokio::test]
+    async fn leases_end_by_its_clock() {
+        crate::contract::clock(&MemoryStore::new()).await;
+    }
+}

@@ -1,0 +1,38 @@
+//! The inbox's port: what was sent to a session. Needs no lease.
+
+use rewake_core::command::{Command, Row};
+use rewake_core::ids::SessionId;
+use rewake_wire::Sender;
+
+use super::Answer;
+
+/// What was sent to a session, append-only. Rows are taken in by [`super::Journal::append`] alone.
+pub trait Inbox {
+    /// Puts a command into a session's inbox; returns its row's number. `Ok` is the acknowledgement: the
+    /// row is on the disk, and will be in an entry. With a key, sending the same again by the same sender
+    /// acknowledges the same row again, even after the session's end.
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` if the command is none, the session has ended, the inbox or the sender's
+    /// quarter of it is full, or the key came with something else before. `Unknown`: send again with the
+    /// same key.
+    fn send<'a>(
+        &'a self,
+        session: &'a SessionId,
+        sender: Sender,
+        command: Command,
+        key: Option<String>,
+    ) -> Answer<'a, u64>;
+
+    /// The rows that are in no entry yet, by number.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` if a row is none that this host knows.
+    fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>>;
+
+    /// The greatest row's number, taken in or not; 0 if there is none.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64>;
+}

@@ -1,0 +1,76 @@
+//! What an error of SQLite means for the transaction that met it.
+
+use crate::StoreError;
+
+const BUSY: i64 = 5;
+const LOCKED: i64 = 6;
+const CONSTRAINT: i64 = 19;
+const ERROR: i64 = 1;
+const TOO_BIG: i64 = 18;
+const MISMATCH: i64 = 20;
+/// The file is no database.
+pub(super) const NOTADB: i64 = 26;
+
+/// What became of a transaction that failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// One of its conditions did not hold; nothing was written.
+    Condition,
+    /// It did not begin, or was refused for what it says; nothing was written.
+    NotWritten,
+    /// The disk, or what stands between: nothing may be concluded.
+    Unknown,
+}
+
+/// Judges an error. What is not known to be harmless is not.
+pub(super) fn judge(error: &sqlx::Error) -> Verdict {
+    match primary_code(error) {
+        Some(CONSTRAINT) => Verdict::Condition,
+        Some(BUSY | LOCKED | ERROR | TOO_BIG | MISMATCH) => Verdict::NotWritten,
+        _ => Verdict::Unknown,
+    }
+}
+
+/// SQLite's primary result code, if the error is one of SQLite's.
+pub(super) fn primary_code(error: &sqlx::Error) -> Option<i64> {
+    let extended: i64 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(extended & 0xff)
+}
+
+/// Whether another process keeps the file locked.
+pub(super) fn is_locked(error: &sqlx::Error) -> bool {
+    matches!(primary_code(error), Some(BUSY | LOCKED))
+}
+
+/// Whether a ROLLBACK failed because there was nothing to undo.
+pub(super) fn is_no_transaction(error: &sqlx::Error) -> bool {
+    primary_code(error) == Some(ERROR)
+        && error.as_database_error().is_some_and(|error| error.message().contains("no transaction is active"))
+}
+
+/// What a caller is told about a transaction that was not written.
+pub(super) fn not_written(error: &sqlx::Error) -> StoreError {
+    if is_locked(error) {
+        return StoreError::io(
+            "writing to the store",
+            "another process kept it locked for too long; nothing was written, try again",
+        );
+    }
+    StoreError::io("writing to the store; nothing was written", error)
+}
+
+/// What a reader is told.
+pub(super) fn reading(what: &str, error: &sqlx::Error) -> StoreError {
+    StoreError::io(format!("reading {what}"), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_to_be_harmless_is_unknown() {
+        assert_eq!(judge(&sqlx::Error::WorkerCrashed), Verdict::Unknown);
+        assert_eq!(judge(&sqlx::Error::Protocol("?".into())), Verdict::Unknown);
+    }
+}

@@ -1,0 +1,145 @@
+//! The inbox in SQLite. Taking rows in is part of an append's text (`group.rs`).
+
+use futures_util::future::BoxFuture;
+use rewake_core::command::{Command, Row};
+use rewake_core::ids::SessionId;
+use rewake_wire::Sender;
+use sqlx::{Row as _, SqliteConnection};
+
+use super::failure::reading;
+use super::writer::{Operation, Stop};
+use super::{SqliteStore, now, rows};
+use crate::ports::{Answer, Inbox};
+use crate::{StoreError, checks};
+
+impl Inbox for SqliteStore {
+    fn send<'a>(
+        &'a self,
+        session: &'a SessionId,
+        sender: Sender,
+        command: Command,
+        key: Option<String>,
+    ) -> Answer<'a, u64> {
+        Box::pin(async move {
+            checks::command(&command, key.as_deref())?;
+            let id = self.shared.keys(session).await?.session;
+            let sender = checks::sender_text(&sender);
+            let command = checks::command_text(&command);
+            self.ask(Send { session: id, name: session.clone(), sender, command, key }).await
+        })
+    }
+
+    fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            let id = self.shared.keys(session).await?.session;
+            let failed = |error: sqlx::Error| reading(&format!("the inbox of {session}"), &error);
+            let found = sqlx::query(
+                "SELECT n, sender, command FROM inbox WHERE session = ? AND taken_seq IS NULL ORDER BY n",
+            )
+            .bind(id)
+            .fetch_all(&*self.shared.readers.read().await)
+            .await
+            .map_err(failed)?;
+            found
+                .iter()
+                .map(|row| {
+                    let n = rows::number(row, 0).map_err(failed)?;
+                    let corrupt = |what, error: serde_json::Error| {
+                        StoreError::corrupt(format!("row {n} of the inbox of {session}: {what}"), error)
+                    };
+                    let sender: &str = row.try_get(1).map_err(failed)?;
+                    let command: &str = row.try_get(2).map_err(failed)?;
+                    Ok(Row {
+                        n,
+                        sender: serde_json::from_str(sender).map_err(|error| corrupt("its sender", error))?,
+                        command: serde_json::from_str(command)
+                            .map_err(|error| corrupt("its command", error))?,
+                    })
+                })
+                .collect()
+        })
+    }
+
+    fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {
+        Box::pin(async move {
+            let id = self.shared.keys(session).await?.session;
+            let n: i64 = sqlx::query_scalar("SELECT coalesce(max(n), 0) FROM inbox WHERE session = ?")
+                .bind(id)
+                .fetch_one(&*self.shared.readers.read().await)
+                .await
+                .map_err(|error| reading(&format!("the inbox of {session}"), &error))?;
+            Ok(n as u64)
+        })
+    }
+}
+
+/// Puts one command into an inbox.
+struct Send {
+    session: i64,
+    name: SessionId,
+    sender: String,
+    command: String,
+    key: Option<String>,
+}
+
+impl Operation for Send {
+    type Output = u64;
+
+    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<u64, Stop>> {
+        Box::pin(async move {
+            if let Some(n) = self.same(connection).await? {
+                return Ok(n);
+            }
+            let row = sqlx::query(
+                "SELECT s.status, (SELECT coalesce(max(n), 0) FROM inbox WHERE session = s.id), \
+                 (SELECT count(*) FROM inbox WHERE session = s.id AND taken_seq IS NULL), \
+                 (SELECT count(*) FROM inbox WHERE session = s.id AND taken_seq IS NULL AND sender = ?) \
+                 FROM sessions AS s WHERE s.id = ?",
+            )
+            .bind(self.sender.as_str())
+            .bind(self.session)
+            .fetch_optional(&mut *connection)
+            .await?
+            .ok_or_else(|| StoreError::no_session(&self.name))?;
+            let status: &str = row.try_get(0)?;
+            let status = checks::status(status).ok_or_else(|| {
+                StoreError::corrupt(format!("the status of {}", self.name), format!("{status:?} is none"))
+            })?;
+            let (untaken, untaken_of_sender) = (rows::number(&row, 2)?, rows::number(&row, 3)?);
+            checks::Inbox { status, untaken, untaken_of_sender }.admit()?;
+            let n = rows::number(&row, 1)? + 1;
+            sqlx::query(
+                "INSERT INTO inbox (session, n, sender, command, dedup_key, at) VALUES (?, ?, ?, ?, ?, ?)",
+            )
+            .bind(self.session)
+            .bind(n as i64)
+            .bind(self.sender.as_str())
+            .bind(self.command.as_str())
+            .bind(self.key.as_deref())
+            .bind(now().0)
+            .execute(connection)
+            .await?;
+            Ok(n)
+        })
+    }
+}
+
+impl Send {
+    /// The row that came with the same key before.
+    async fn same(&self, connection: &mut SqliteConnection) -> Result<Option<u64>, Stop> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let found =
+            sqlx::query("SELECT n, command FROM inbox WHERE session = ? AND sender = ? AND dedup_key = ?")
+                .bind(self.session)
+                .bind(self.sender.as_str())
+                .bind(key.as_str())
+                .fetch_optional(connection)
+                .await?;
+        let Some(row) = found else { return Ok(None) };
+        let n = rows::number(&row, 0)?;
+        if row.try_get::<&str, _>(1)? != self.command {
+            return Err(checks::key_reused(key, n).into());
+        }
+        Ok(Some(n))
+    }
+}

@@ -1,0 +1,419 @@
+//! The one task that writes. It takes what is queued, commits it as one group, and answers its callers
+//! after the commit. Knows how a group ends, well or not; what is written is `group.rs`'s and each
+//! operation's own.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rewake_core::ids::{Digest, Head};
+use sqlx::{Executor as _, SqliteConnection};
+use tokio::sync::{mpsc, oneshot};
+
+use super::connect::closed;
+use super::failure::{Verdict, judge, not_written};
+use super::group::Part;
+use super::shared::Shared;
+use super::{culprit, group};
+use crate::ports::{Append, Blob};
+use crate::{Result, StoreError};
+
+/// Jobs that may wait for the writer before callers wait to queue theirs.
+pub(super) const QUEUE_JOBS_MAX: usize = 1_024;
+/// Appends of one group.
+const GROUP_APPENDS_MAX: usize = 256;
+/// Entries of one group, unless a single append has more.
+const GROUP_ENTRIES_MAX: usize = 1_024;
+/// Payload bytes of one group, unless a single append has more.
+const GROUP_BYTES_MAX: usize = 16 << 20;
+/// How often a group is tried again because another process used the ids its entries would have had.
+const ID_RACES_MAX: u32 = 16;
+
+/// What the writer can be asked.
+pub(super) enum Job {
+    /// Appends, committed together in one round trip.
+    Append(Box<Prepared>),
+    /// Anything else that writes, in the same transactions.
+    Other(Box<dyn Task>),
+    /// Ends the writer once all before it is done.
+    Close(oneshot::Sender<()>),
+}
+
+/// An append that is checked, with what the text needs and where its answer goes.
+pub(super) struct Prepared {
+    pub(super) session: i64,
+    pub(super) project: i64,
+    pub(super) append: Append,
+    pub(super) head: Head,
+    /// Digests of the payloads that are kept as blobs, by seq; the blobs themselves.
+    pub(super) payload_digests: BTreeMap<u64, Digest>,
+    pub(super) payload_blobs: Vec<Blob>,
+    pub(super) answer: oneshot::Sender<Result<()>>,
+}
+
+impl Prepared {
+    /// All blobs that go with it.
+    pub(super) fn blobs(&self) -> impl Iterator<Item = &Blob> {
+        self.append.blobs.iter().chain(&self.payload_blobs)
+    }
+
+    /// Bytes that it adds besides its rows.
+    pub(super) fn bytes(&self) -> usize {
+        let payloads = self.append.records.iter().filter_map(|record| record.payload.as_ref());
+        payloads.map(|payload| payload.bytes.len()).sum::<usize>()
+            + self.append.blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>()
+            + self.append.state.as_ref().map_or(0, |state| state.bytes.len())
+    }
+}
+
+/// How an operation inside a transaction fails.
+pub(super) enum Stop {
+    /// It refuses, having written nothing.
+    Refused(StoreError),
+    /// SQLite failed: the transaction is to be undone.
+    Sql(sqlx::Error),
+}
+
+impl From<sqlx::Error> for Stop {
+    fn from(error: sqlx::Error) -> Self {
+        Stop::Sql(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Stop::Refused(error)
+    }
+}
+
+/// Something that writes within the writer's transaction. It may be run more than once; only its last run
+/// counts. It must find all reasons to refuse before it writes.
+pub(super) trait Operation: Send + 'static {
+    /// What it answers.
+    type Output: Send + 'static;
+    /// Runs it.
+    fn run<'c>(
+        &'c self,
+        connection: &'c mut SqliteConnection,
+    ) -> BoxFuture<'c, std::result::Result<Self::Output, Stop>>;
+}
+
+/// An operation of any output, with where its answer goes.
+pub(super) trait Task: Send {
+    /// Runs the operation and keeps its answer. An error is SQLite's.
+    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, sqlx::Result<()>>;
+    /// Gives the kept answer, or an error instead.
+    fn answer(self: Box<Self>, instead: Option<StoreError>);
+    /// Whether nobody waits for the answer any more.
+    fn is_abandoned(&self) -> bool;
+}
+
+/// An operation and its caller.
+pub(super) struct Asked<O: Operation> {
+    operation: O,
+    outcome: Option<Result<O::Output>>,
+    answer: oneshot::Sender<Result<O::Output>>,
+}
+
+impl<O: Operation> Asked<O> {
+    pub(super) fn new(operation: O, answer: oneshot::Sender<Result<O::Output>>) -> Self {
+        Asked { operation, outcome: None, answer }
+    }
+}
+
+impl<O: Operation> Task for Asked<O> {
+    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, sqlx::Result<()>> {
+        Box::pin(async move {
+            self.outcome = None;
+            match self.operation.run(connection).await {
+                Ok(output) => self.outcome = Some(Ok(output)),
+                Err(Stop::Refused(refusal)) => self.outcome = Some(Err(refusal)),
+                Err(Stop::Sql(error)) => return Err(error),
+            }
+            Ok(())
+        })
+    }
+
+    fn answer(self: Box<Self>, instead: Option<StoreError>) {
+        let outcome = match instead {
+            Some(error) => Err(error),
+            None => self.outcome.unwrap_or(Err(StoreError::Closed)),
+        };
+        // A caller that is gone needs no answer.
+        let _ = self.answer.send(outcome);
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
+    }
+}
+
+/// What one transaction is made of.
+#[derive(Default)]
+pub(super) struct Group {
+    appends: Vec<Box<Prepared>>,
+    others: Vec<Box<dyn Task>>,
+}
+
+impl Group {
+    fn len(&self) -> usize {
+        self.appends.len() + self.others.len()
+    }
+
+    fn answer(self, error: Option<&StoreError>) {
+        for one in self.appends {
+            let _ = one.answer.send(error.cloned().map_or(Ok(()), Err));
+        }
+        for other in self.others {
+            other.answer(error.cloned());
+        }
+    }
+
+    /// Each job as a group of its own.
+    fn apart(self) -> impl Iterator<Item = Group> {
+        let appends = self.appends.into_iter().map(|one| Group { appends: vec![one], others: vec![] });
+        let others = self.others.into_iter().map(|other| Group { appends: vec![], others: vec![other] });
+        others.chain(appends)
+    }
+}
+
+/// The task's own state.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Job>,
+    /// Taken from the queue, and too much for the group before.
+    waiting: VecDeque<Job>,
+    /// None after a failure whose outcome is unknown, until the file is opened again.
+    connection: Option<SqliteConnection>,
+    /// The greatest id of an entry, as far as this process knows.
+    entry_id: i64,
+}
+
+impl Writer {
+    pub(super) async fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) -> Result<Self> {
+        let mut connection = shared.location.writer().await?;
+        let entry_id = newest_entry_id(&mut connection)
+            .await
+            .map_err(|error| super::failure::reading("the newest entry", &error))?;
+        Ok(Writer { shared, queue, waiting: VecDeque::new(), connection: Some(connection), entry_id })
+    }
+
+    /// Runs until it is told to close, or until every handle of the store is gone.
+    pub(super) async fn run(mut self) {
+        let mut closing = None;
+        while closing.is_none() && self.next().await {
+            let group = self.take_group(&mut closing);
+            if group.len() > 0 {
+                self.shared.relieve_log(&mut self.connection).await;
+                self.commit(group).await;
+            }
+        }
+        // The one that can write is closed last: it moves the log into the file and removes it.
+        self.shared.close().await;
+        if let Some(connection) = self.connection.take() {
+            closed(connection).await;
+        }
+        if let Some(done) = closing {
+            let _ = done.send(());
+        }
+    }
+
+    /// Waits until there is something to do; false: there will be nothing more.
+    async fn next(&mut self) -> bool {
+        if !self.waiting.is_empty() {
+            return true;
+        }
+        match self.queue.recv().await {
+            Some(job) => self.waiting.push_back(job),
+            None => return false,
+        }
+        true
+    }
+
+    /// Takes as much as one group may hold, at most one append of each session, in the order of arrival.
+    /// What nobody waits for any more is left out.
+    fn take_group(&mut self, closing: &mut Option<oneshot::Sender<()>>) -> Group {
+        while self.waiting.len() < QUEUE_JOBS_MAX
+            && let Ok(job) = self.queue.try_recv()
+        {
+            self.waiting.push_back(job);
+        }
+        let mut group = Group::default();
+        let mut sessions = HashSet::new();
+        let mut later = VecDeque::new();
+        let (mut entries, mut bytes) = (0, 0);
+        while let Some(job) = self.waiting.pop_front() {
+            match job {
+                Job::Append(one) if one.answer.is_closed() => drop(one),
+                Job::Append(one) => {
+                    entries += one.append.records.len();
+                    bytes += one.bytes();
+                    let full = group.appends.len() == GROUP_APPENDS_MAX
+                        || !group.appends.is_empty()
+                            && (entries > GROUP_ENTRIES_MAX || bytes > GROUP_BYTES_MAX);
+                    if full || !sessions.insert(one.session) {
+                        later.push_back(Job::Append(one));
+                    } else {
+                        group.appends.push(one);
+                    }
+                }
+                Job::Other(task) if task.is_abandoned() => drop(task),
+                Job::Other(task) => group.others.push(task),
+                Job::Close(done) if later.is_empty() => *closing = Some(done),
+                Job::Close(done) => later.push_back(Job::Close(done)),
+            }
+        }
+        self.waiting = later;
+        group
+    }
+
+    /// Commits a group, and whatever of it can be committed if not all can.
+    async fn commit(&mut self, group: Group) {
+        let mut groups = VecDeque::from([group]);
+        let mut races = 0;
+        while let Some(mut group) = groups.pop_front() {
+            let Some(connection) = &mut self.connection else {
+                let reopened = self.reopen().await;
+                group.answer(Some(&reopened.err().unwrap_or_else(|| {
+                    StoreError::Unknown("the disk failed in a transaction before".into())
+                })));
+                continue;
+            };
+            let error = match transact(connection, &mut group, &mut self.entry_id).await {
+                Ok(()) => {
+                    self.shared.committed(&group.appends);
+                    group.answer(None);
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let verdict = match (judge(&error), rollback(connection).await) {
+                (Verdict::Unknown, _) | (_, Err(_)) => Verdict::Unknown,
+                (known, Ok(())) => known,
+            };
+            match verdict {
+                Verdict::Unknown => {
+                    tracing::error!(%error, "the store's disk failed; opening the file again");
+                    self.lose(group, &error).await;
+                }
+                Verdict::NotWritten if group.len() == 1 => group.answer(Some(&not_written(&error))),
+                Verdict::NotWritten if super::failure::is_locked(&error) => {
+                    group.answer(Some(&not_written(&error)));
+                }
+                Verdict::NotWritten => groups.extend(group.apart()),
+                Verdict::Condition => {
+                    races += 1;
+                    self.part(group, &error, races, &mut groups).await;
+                }
+            }
+        }
+    }
+
+    /// Finds out who made a group fail, answers them, and lines up the others again.
+    async fn part(
+        &mut self,
+        mut group: Group,
+        error: &sqlx::Error,
+        races: u32,
+        groups: &mut VecDeque<Group>,
+    ) {
+        let Some(connection) = &mut self.connection else { return group.answer(Some(&not_written(error))) };
+        let mut innocent = Vec::new();
+        let mut found = false;
+        for one in std::mem::take(&mut group.appends) {
+            match culprit::judge(connection, &one).await {
+                Ok(None) => innocent.push(one),
+                Ok(Some(reason)) => {
+                    found = true;
+                    let _ = one.answer.send(Err(reason));
+                }
+                Err(error) => {
+                    found = true;
+                    let _ = one.answer.send(Err(not_written(&error)));
+                }
+            }
+        }
+        group.appends = innocent;
+        let known = self.entry_id;
+        if let Ok(id) = newest_entry_id(connection).await {
+            self.entry_id = id;
+        }
+        let raced = self.entry_id != known && races <= ID_RACES_MAX;
+        match group.len() {
+            0 => {}
+            _ if found || raced => groups.push_front(group),
+            1 => group.answer(Some(&StoreError::corrupt("a transaction of the store", error))),
+            _ => groups.extend(group.apart()),
+        }
+    }
+
+    /// After a failure whose outcome is unknown: everyone who waits is told so, all connections are
+    /// closed, and the file is opened again. What callers believed is checked by the head of their next
+    /// append.
+    async fn lose(&mut self, group: Group, error: &sqlx::Error) {
+        let unknown = StoreError::Unknown(error.to_string());
+        group.answer(Some(&unknown));
+        let queued: Vec<Job> = std::mem::take(&mut self.waiting).into();
+        let more = std::iter::from_fn(|| self.queue.try_recv().ok());
+        for job in queued.into_iter().chain(more) {
+            match job {
+                Job::Append(one) => drop(one.answer.send(Err(unknown.clone()))),
+                Job::Other(task) => task.answer(Some(unknown.clone())),
+                Job::Close(done) => self.waiting.push_back(Job::Close(done)),
+            }
+        }
+        if let Some(connection) = self.connection.take() {
+            closed(connection).await;
+        }
+        if let Err(error) = self.reopen().await {
+            tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
+        }
+    }
+
+    /// Closes what this process still has open of the file, and opens it again.
+    async fn reopen(&mut self) -> Result<()> {
+        let unknown = |error: &dyn std::fmt::Display| StoreError::Unknown(error.to_string());
+        self.shared.reopen().await.map_err(|error| unknown(&error))?;
+        let mut connection = self.shared.location.writer().await.map_err(|error| unknown(&error))?;
+        self.entry_id = newest_entry_id(&mut connection).await.map_err(|error| unknown(&error))?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+}
+
+/// One transaction. On an error it may still be open.
+async fn transact(
+    connection: &mut SqliteConnection,
+    group: &mut Group,
+    entry_id: &mut i64,
+) -> sqlx::Result<()> {
+    let begun = !group.others.is_empty();
+    if begun {
+        connection.execute("BEGIN IMMEDIATE").await?;
+        for other in &mut group.others {
+            other.run(connection).await?;
+        }
+        if group.appends.is_empty() {
+            connection.execute("COMMIT").await?;
+            return Ok(());
+        }
+        // Operations add entries too.
+        *entry_id = newest_entry_id(connection).await?;
+    }
+    let appends: Vec<&Prepared> = group.appends.iter().map(|one| &**one).collect();
+    group::execute(connection, &appends, if begun { Part::End } else { Part::Whole }, *entry_id).await?;
+    *entry_id += appends.iter().map(|one| one.append.records.len() as i64).sum::<i64>();
+    Ok(())
+}
+
+/// Undoes an open transaction. SQLite may have done so itself.
+async fn rollback(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    match connection.execute("ROLLBACK").await {
+        Err(error) if !super::failure::is_no_transaction(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+pub(super) async fn newest_entry_id(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
+    sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM entries").fetch_one(connection).await
+}

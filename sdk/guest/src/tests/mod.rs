@@ -1,0 +1,6 @@
+//! The SDK as an author meets it, natively.
+
+mod contract;
+mod harness;
+mod tools;
+mod workspace;

@@ -1,0 +1,211 @@
+//! The scripted harness: a message is a JSON list of operations, done one after another.
+//!
+//! Knows how to fold all that it learns into a digest, which it says at the end: a step that is
+//! run again from its journal must say the same. Does not know which operations a test needs.
+
+mod ops;
+#[cfg(test)]
+mod tests;
+
+use rewake_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// One operation. Text that is not given is empty.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Op {
+    /// Calls tools side by side: learns each outcome and what it returned.
+    Tools {
+        /// The calls.
+        uses: Vec<Use>,
+    },
+    /// Asks the model, in one conversation for all turns: learns its text, and calls what it asks.
+    Model {
+        /// What to tell it.
+        text: String,
+    },
+    /// Says something.
+    Say {
+        /// What.
+        text: String,
+    },
+    /// Learns the wall clock, in milliseconds.
+    Clock,
+    /// Learns 8 random bytes.
+    Random,
+    /// Sleeps, and learns how long that took by the monotonic clock, in nanoseconds.
+    Sleep {
+        /// How long, in milliseconds.
+        ms: u64,
+    },
+    /// Learns the order in which a hash map gives its keys.
+    HashMap,
+    /// Learns a file's text.
+    Read {
+        /// An absolute path.
+        path: String,
+    },
+    /// Learns the names of a directory's entries, as the host orders them.
+    List {
+        /// An absolute path.
+        path: String,
+    },
+    /// Learns the session's settings.
+    Info,
+    /// Learns the names of the tools.
+    ListTools,
+    /// Ends the step; the next operation is the next step's.
+    More,
+    /// Appends an entry of its own kind, and learns its seq.
+    Emit {
+        /// `custom.…`.
+        kind: String,
+        /// What it holds.
+        #[serde(default)]
+        data: serde_json::Value,
+    },
+    /// Learns the kinds of journal entries.
+    Events {
+        /// Only these; all, if none.
+        #[serde(default)]
+        kinds: Vec<String>,
+    },
+    /// Names the session.
+    Title {
+        /// The title.
+        text: String,
+    },
+    /// Shows an activity.
+    Activity {
+        /// The line.
+        text: String,
+    },
+    /// Writes diagnostics.
+    Log {
+        /// The line.
+        text: String,
+    },
+    /// Ends the step with a question, and learns the answer in the next.
+    Ask {
+        /// The question's id.
+        id: String,
+        /// The question.
+        text: String,
+        /// What can be chosen.
+        #[serde(default)]
+        choices: Vec<String>,
+    },
+    /// Ends the step, to go on later.
+    Wait {
+        /// How much later, in milliseconds by the wall clock; without it, only a message ends it.
+        ms: Option<u64>,
+        /// Or until a message comes.
+        #[serde(default)]
+        on_message: bool,
+    },
+    /// Starts a session of another agent: learns its id, or why there is none.
+    Spawn {
+        /// The agent.
+        agent: String,
+        /// Its first message.
+        text: String,
+    },
+    /// Fails.
+    Fail {
+        /// Whether the session fails with the turn.
+        #[serde(default)]
+        session: bool,
+        /// The code.
+        code: String,
+    },
+    /// Crashes.
+    Trap,
+    /// Never returns.
+    Spin,
+    /// Takes memory until there is no more.
+    Grow,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Use {
+    /// The tool.
+    pub name: String,
+    /// Its input.
+    #[serde(default)]
+    pub input: serde_json::Value,
+}
+
+/// The harness: what is left to do, and what it has learned.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Script {
+    ops: Vec<Op>,
+    position: usize,
+    learned: Vec<String>,
+    conversation: Vec<Message>,
+    uses: u32,
+}
+
+/// What is said when all is done.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Of all that was learned.
+    pub digest: String,
+    /// All that was learned, in order.
+    pub learned: Vec<String>,
+}
+
+impl Harness for Script {
+    const STATE_VERSION: u32 = 1;
+
+    fn step(&mut self, input: Input, cx: &Session) -> Result<Next, Failure> {
+        self.take_in(&input)?;
+        while let Some(op) = self.ops.get(self.position).cloned() {
+            self.position += 1;
+            if let Some(next) = self.perform(op, cx)? {
+                return Ok(next);
+            }
+        }
+        let digest = Digest::of_lines(self.learned.iter().map(String::as_str)).hex();
+        let report = Report { digest, learned: std::mem::take(&mut self.learned) };
+        cx.say_parts(&[Part::Text(JsonText::of(&report)?.into_text())]);
+        Ok(Next::Done)
+    }
+}
+
+impl Script {
+    fn take_in(&mut self, input: &Input) -> Result<(), Failure> {
+        let mut messages = input.messages.iter();
+        if input.step == 1
+            && let Some(message) = messages.next()
+        {
+            let text = message.text();
+            self.ops = serde_json::from_str(&text).map_err(|error| {
+                Failure::turn("bad_script", format!("the message is no list of operations: {error}"))
+            })?;
+            self.position = 0;
+            self.learned.clear();
+        }
+        if let Some(unfinished) = &input.unfinished {
+            let (first, last) = (unfinished.first_seq, unfinished.last_seq);
+            self.learn(format!("unfinished: {} {first}-{last}", unfinished.how));
+        }
+        for context in &input.context {
+            self.learn(format!("context: {context}"));
+        }
+        for message in messages {
+            self.learn(format!("heard: {}", message.text()));
+        }
+        for answer in &input.answers {
+            self.learn(format!("answer {}: {}", answer.question, answer.value));
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, what: impl Into<String>) {
+        self.learned.push(what.into());
+    }
+}

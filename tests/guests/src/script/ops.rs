@@ -1,0 +1,163 @@
+//! How each operation is done, and what it teaches.
+
+use std::{
+    collections::HashMap,
+    fs,
+    hint::black_box,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rewake_sdk::{part::text_of, prelude::*, session::Child};
+
+use super::{Op, Script, Use};
+use crate::time::{now_ms, timestamp};
+
+impl Script {
+    /// Does one operation; some if it ends the step.
+    pub(super) fn perform(&mut self, op: Op, cx: &Session) -> Result<Option<Next>, Failure> {
+        match op {
+            Op::Tools { uses } => self.call(uses, cx),
+            Op::Model { text } => self.ask_model(text, cx)?,
+            Op::Say { text } => self.learn_seq("said", cx.say(text)),
+            Op::Clock => self.learn(format!("clock: {}", now_ms())),
+            Op::Random => self.learn_random()?,
+            Op::Sleep { ms } => {
+                let before = Instant::now();
+                thread::sleep(Duration::from_millis(ms));
+                self.learn(format!("slept: {} ns", before.elapsed().as_nanos()));
+            }
+            Op::HashMap => {
+                let map: HashMap<u32, ()> = (0..16).map(|key| (key, ())).collect();
+                let order: Vec<&u32> = map.keys().collect();
+                self.learn(format!("order: {order:?}"));
+            }
+            Op::Read { path } => {
+                let read = fs::read_to_string(path).unwrap_or_else(|error| format!("({error})"));
+                self.learn(format!("read: {read}"));
+            }
+            Op::List { path } => self.list(&path)?,
+            Op::More => return Ok(Some(Next::More)),
+            Op::Ask { id, text, choices } => {
+                let question = Question { id, text, choices, answer_schema: None };
+                return Ok(Some(Next::Ask(vec![question])));
+            }
+            Op::Wait { ms, on_message } => {
+                let until = ms.map(|ms| timestamp(now_ms() + ms));
+                return Ok(Some(Next::Wait { until, on_message }));
+            }
+            Op::Fail { session: false, code } => return Err(Failure::turn(code, "as scripted")),
+            Op::Fail { session: true, code } => return Err(Failure::session(code, "as scripted")),
+            Op::Trap => panic!("this harness crashes, as scripted"),
+            Op::Spin => spin(),
+            Op::Grow => grow(),
+            session => self.perform_session(session, cx)?,
+        }
+        Ok(None)
+    }
+
+    /// The operations on the session itself.
+    fn perform_session(&mut self, op: Op, cx: &Session) -> Result<(), Failure> {
+        match op {
+            Op::Info => {
+                let info = cx.info();
+                self.learn(format!("info: {} {} {}", info.agent, info.instructions, info.config));
+            }
+            Op::ListTools => {
+                let names: Vec<String> = cx.tools().into_iter().map(|tool| tool.name).collect();
+                self.learn(format!("tools: {}", names.join(" ")));
+            }
+            Op::Emit { kind, data } => match cx.emit(&kind, &data) {
+                Ok(seq) => self.learn_seq("emitted", seq),
+                Err(error) => self.learn(format!("not emitted: {error}")),
+            },
+            Op::Events { kinds } => {
+                let events = cx.events(&Slice { kinds, limit: 1000, ..Slice::default() });
+                let kinds: Vec<String> = events.into_iter().map(|event| event.kind).collect();
+                self.learn(format!("events: {}", kinds.join(" ")));
+            }
+            Op::Title { text } => cx.set_title(&text),
+            Op::Activity { text } => cx.set_activity(&text),
+            Op::Log { text } => cx.log(Level::Info, text),
+            Op::Spawn { agent, text } => {
+                let child = Child { agent, message: vec![Part::Text(text)], on_behalf_of: None };
+                match cx.spawn(&child) {
+                    Ok(id) => self.learn(format!("spawned: {id}")),
+                    Err(error) => self.learn(format!("not spawned: {error}")),
+                }
+            }
+            other => return Err(Failure::turn("bad_script", format!("{other:?} is not done here"))),
+        }
+        Ok(())
+    }
+
+    fn learn_seq(&mut self, what: &str, seq: u32) {
+        self.learn(format!("{what}: {seq}"));
+    }
+
+    fn learn_random(&mut self) -> Result<(), Failure> {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|error| Failure::turn("random", error.to_string()))?;
+        self.learn(format!("random: {:016x}", u64::from_le_bytes(bytes)));
+        Ok(())
+    }
+
+    fn list(&mut self, path: &str) -> Result<(), Failure> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        self.learn(format!("list: {}", names.join(" ")));
+        Ok(())
+    }
+
+    fn call(&mut self, uses: Vec<Use>, cx: &Session) {
+        let mut calls = Vec::new();
+        for one in uses {
+            self.uses += 1;
+            calls.push(ToolUse::new(format!("use-{}", self.uses), one.name, one.input));
+        }
+        for result in cx.call_tools(&calls) {
+            self.learn_result(&result);
+        }
+    }
+
+    fn learn_result(&mut self, result: &ToolResult) {
+        self.learn(format!("{}: {}: {}", result.id, result.outcome, text_of(&result.parts)));
+        for context in &result.context {
+            self.learn(format!("{}: context: {context}", result.id));
+        }
+    }
+
+    fn ask_model(&mut self, text: String, cx: &Session) -> Result<(), Failure> {
+        self.conversation.push(Message::user(text));
+        let completion = cx.model(Request {
+            messages: self.conversation.clone(),
+            tools: cx.tools(),
+            ..Request::default()
+        })?;
+        self.learn(format!("model: {}", completion.text()));
+        let uses = completion.tool_uses();
+        self.conversation.push(Message::assistant(completion.content));
+        if !uses.is_empty() {
+            let results = cx.call_tools(&uses);
+            results.iter().for_each(|result| self.learn_result(result));
+            self.conversation.push(Message::tool_results(results));
+        }
+        Ok(())
+    }
+}
+
+fn spin() -> ! {
+    let mut turns = 0_u64;
+    loop {
+        turns = black_box(turns.wrapping_add(1));
+    }
+}
+
+fn grow() {
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    while black_box(kept.len()) < 1 << 20 {
+        kept.push(black_box(vec![1; 1 << 20]));
+    }
+}
