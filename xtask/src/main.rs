@@ -6,6 +6,7 @@ mod bundles;
 mod checks;
 mod console;
 mod debian;
+mod demo;
 mod guests;
 mod process;
 mod setup;
@@ -21,6 +22,7 @@ use workspace::Workspace;
 const USAGE: &str = "\
 Set-up and checks of this repository.
 
+  cargo xtask demo                 set-up and build, then an agent that is killed twice and finishes
   cargo xtask wasi-target          put the wasm32-wasip2 standard library into the Rust toolchain
   cargo xtask guests               build every plugin, example and test guest as a component
   cargo xtask build                guests, then the `rewake` program
@@ -59,6 +61,7 @@ fn dispatch(arguments: &[&str]) -> Result {
             console::line(&program.display().to_string());
             Ok(())
         }
+        ["demo"] => demo::run(&Workspace::find()?),
         ["test", options @ ..] => checks::run(&Workspace::find()?, &checks::Options::parse(options)?),
         _ => Err(format!("`cargo xtask {}` is not a command.\n\n{USAGE}", arguments.join(" "))),
     }

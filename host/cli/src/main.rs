@@ -1,2 +1,80 @@
-//! Placeholder.
-fn main() {}
+//! The `rewake` program: runs and reads sessions from a terminal. This file knows how the program starts
+//! and ends; each subcommand has its file, and none of them knows how sessions work inside.
+
+mod args;
+mod check;
+mod data;
+mod describe;
+mod events;
+mod exit;
+mod journal;
+mod out;
+mod outcome;
+mod run;
+mod sessions;
+mod show;
+mod signals;
+mod stream;
+mod text;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+use data::Places;
+use exit::{Failure, Outcome};
+use out::note;
+use tracing_subscriber::EnvFilter;
+
+/// How long background work may take to stop once the command is done.
+const SHUTDOWN: Duration = Duration::from_millis(500);
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    trace(cli.verbose);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(source) => return ended(Err(Failure::io("starting", source))),
+    };
+    let result = runtime.block_on(dispatch(cli));
+    runtime.shutdown_timeout(SHUTDOWN);
+    ended(result)
+}
+
+async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
+    let places = Places::find(cli.data, cli.cache)?;
+    match cli.command {
+        Command::Run(run) => run::run(&places, run).await,
+        Command::Answer(answer) => run::answer(&places, answer).await,
+        Command::Stop(stop) => run::stop(&places, stop).await,
+        Command::Sessions(sessions) => sessions::list(&places, &sessions).await,
+        Command::Show { id } => show::show(&places, &id).await,
+        Command::Events(events) => events::list(&places, &events).await,
+        Command::Replay { id } => check::replay(&places, &id).await,
+        Command::Verify { id } => check::verify(&places, id).await,
+        Command::ClearFault { id } => check::clear_fault(&places, &id).await,
+    }
+}
+
+fn ended(result: Result<Outcome, Failure>) -> ExitCode {
+    match result {
+        Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(failure) => {
+            note(&format!("error: {failure}"));
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Diagnostics go to standard error: `REWAKE_LOG` says which, else `-v`, else warnings only.
+fn trace(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_env("REWAKE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

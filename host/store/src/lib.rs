@@ -5,17 +5,17 @@
 //! Start with [`ports`], then `sqlite/writer.rs`.
 
 mod checks;
-//CFG#[cfg(any(test, feature = "contract"))]
-//CON
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 mod error;
 mod host_lock;
-//MEM
+pub mod memory;
 pub mod ports;
 pub mod sqlite;
 
 pub use error::{Position, Result, StoreError};
 pub use host_lock::HostLock;
-//pub use memory::MemoryStore;
+pub use memory::MemoryStore;
 pub use ports::{
     Answer, Append, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
     Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,

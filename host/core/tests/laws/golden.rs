@@ -4,8 +4,11 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect_file;
-use rewake_core::fact::{Fact, KINDS};
+use proptest::prelude::*;
+use rewake_core::fact::{Custom, Fact, KINDS};
 use serde_json::Value;
+
+use crate::plan::config;
 
 const GOLDEN: &str = include_str!("golden.txt");
 
@@ -69,4 +72,18 @@ fn fields(written: &Value, read: &Value) -> Value {
 fn a_payload_with_a_field_of_a_newer_host_is_read() {
     let fact = Fact::decode("turn.started", 1, br#"{"commands":[1],"newer":true}"#).unwrap();
     assert_eq!(fact.kind(), "turn.started");
+}
+
+proptest! {
+    #![proptest_config(config(2_000))]
+
+    /// Else a replay would take the marker that a guest repeats for another one.
+    #[test]
+    fn numbers_of_an_author_are_read_as_they_were_written(digits in any::<i64>(), exponent in -320..300i32) {
+        let text = format!("[{digits}e{exponent},{digits},{}]", u64::from_ne_bytes(digits.to_ne_bytes()));
+        if let Ok(data) = serde_json::from_str::<Value>(&text) {
+            let fact = Fact::from(Custom { kind: "custom.note".into(), data });
+            prop_assert_eq!(Fact::decode("custom.note", 1, &fact.encode()), Ok(fact));
+        }
+    }
 }

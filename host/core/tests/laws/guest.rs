@@ -354,7 +354,7 @@ impl Guest<'_, '_> {
         Some(self.driver.record(Draft::system(place, body)))
     }
 
-    fn end(mut self, saved: Saved, ending: EndPlan) -> Result<(), Stop> {
+    fn end(self, saved: Saved, ending: EndPlan) -> Result<(), Stop> {
         self.replay.finish().unwrap_or_else(|mismatch| panic!("{mismatch}"));
         let next = saved.steps + 1;
         let state = StateRef { version: 1, digest: digest(&(next, self.memory)) };

@@ -77,6 +77,21 @@ fn content(fact: &Fact) -> String {
 }
 
 #[test]
+fn enough_disturbed_runs_are_compared() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::new(config(1));
+    let crashes = prop::collection::vec(0..60u8, 1..=HARMLESS_CRASHES);
+    let compared = (0..100).filter(|_| {
+        let plan = quiet().new_tree(&mut runner).expect("a plan").current();
+        let crashes = crashes.new_tree(&mut runner).expect("crashes").current();
+        let world = run(Plan { crashes, ..plan });
+        world.crashes > 0 && !world.lost_once
+    });
+    assert!(compared.count() > 60);
+}
+
+#[test]
 fn the_random_runs_reach_what_they_are_to_try() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;

@@ -70,11 +70,9 @@ impl Kept {
             }
         }
         match append.inbox_through {
-            Some(expected) if expected != self.through() => Err(StoreError::InboxMoved {
-                session: self.id.clone(),
-                expected,
-                found: self.through(),
-            }),
+            Some(expected) if expected != self.through() => {
+                Err(StoreError::InboxMoved { session: self.id.clone(), expected, found: self.through() })
+            }
             _ => Ok(()),
         }
     }
@@ -117,10 +115,8 @@ impl Kept {
 
     pub(super) fn send(&mut self, sender: Sender, command: Command, key: Option<String>) -> Result<u64> {
         if let Some(key) = &key
-            && let Some(sent) = self
-                .inbox
-                .iter()
-                .find(|sent| sent.key.as_ref() == Some(key) && sent.row.sender == sender)
+            && let Some(sent) =
+                self.inbox.iter().find(|sent| sent.key.as_ref() == Some(key) && sent.row.sender == sender)
         {
             return match sent.row.command == command {
                 true => Ok(sent.row.n),

@@ -9,8 +9,8 @@ use rewake_wire::{Fault, Sender, SessionSummary};
 use super::kept::Kept;
 use super::{Failure, MemoryStore};
 use crate::ports::{
-    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession, SavedState,
-    Sessions, Snapshot, Snapshots, States, Store,
+    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
+    SavedState, Sessions, Snapshot, Snapshots, States, Store,
 };
 use crate::{Position, Result, StoreError, checks};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqliteConnection};
 
 use crate::{Result, StoreError};
 
@@ -34,23 +34,29 @@ const READ_AHEAD_ROWS: usize = 512;
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) path: PathBuf,
-    pub(super) read_only: bool,
     /// Read as a file that nobody can write: no write-ahead log is there and none can be made.
     immutable: bool,
 }
 
 impl Location {
-    /// Finds out how the file can be opened, makes it if it is to be written and not there, and brings
-    /// its schema up to date.
-    pub(super) async fn prepare(path: &Path, read_only: bool) -> Result<Self> {
-        let mut location = Location { path: path.to_owned(), read_only, immutable: false };
-        if !read_only {
-            make_private(path)?;
-            let mut connection = location.writer().await?;
-            let migrated = migrate(&mut connection, path).await;
-            closed(connection).await;
-            return migrated.map(|()| location);
+    /// Opens the file for writing: makes it if it is not there, and brings its schema up to date. The
+    /// connection is the store's one writer.
+    pub(super) async fn for_writing(path: &Path) -> Result<(Self, SqliteConnection)> {
+        let location = Location { path: path.to_owned(), immutable: false };
+        make_private(path)?;
+        let mut connection = location.writer().await?;
+        match migrate(&mut connection, path).await {
+            Ok(()) => Ok((location, connection)),
+            Err(error) => {
+                closed(connection).await;
+                Err(error)
+            }
         }
+    }
+
+    /// Finds out how the file can be read without changing anything.
+    pub(super) async fn for_reading(path: &Path) -> Result<Self> {
+        let mut location = Location { path: path.to_owned(), immutable: false };
         if !path.exists() {
             return Err(StoreError::NotFound(format!("store at {}; start a session first", path.display())));
         }
@@ -108,6 +114,7 @@ impl Location {
             .filename(&self.path)
             .create_if_missing(false)
             .foreign_keys(true)
+            .disable_statement_logging()
             .busy_timeout(Duration::from_millis(BUSY_MS_MAX))
             .pragma("recursive_triggers", "ON")
             .pragma("trusted_schema", "OFF")

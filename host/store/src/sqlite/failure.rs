@@ -61,7 +61,10 @@ pub(super) fn not_written(error: &sqlx::Error) -> StoreError {
 
 /// What a reader is told.
 pub(super) fn reading(what: &str, error: &sqlx::Error) -> StoreError {
-    StoreError::io(format!("reading {what}"), error)
+    match error {
+        sqlx::Error::PoolClosed => StoreError::Closed,
+        _ => StoreError::io(format!("reading {what}"), error),
+    }
 }
 
 #[cfg(test)]

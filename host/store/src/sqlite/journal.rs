@@ -26,7 +26,10 @@ impl Journal for SqliteStore {
     fn create(&self, new: NewSession) -> Answer<'_, ()> {
         Box::pin(async move {
             let head = checks::creation(&new)?;
-            self.ask(Create { new, head }).await
+            let session = new.session.clone();
+            let keys = self.ask(Create { new, head }).await?;
+            self.shared.remember(session, keys);
+            Ok(())
         })
     }
 
@@ -123,12 +126,12 @@ struct Create {
 }
 
 impl Operation for Create {
-    type Output = ();
+    type Output = Keys;
 
     fn run<'c>(
         &'c self,
         connection: &'c mut SqliteConnection,
-    ) -> BoxFuture<'c, std::result::Result<(), Stop>> {
+    ) -> BoxFuture<'c, std::result::Result<Keys, Stop>> {
         Box::pin(async move {
             let new = &self.new;
             let there: i64 = sqlx::query_scalar("SELECT count(*) FROM sessions WHERE name = ?")
@@ -164,7 +167,7 @@ impl Operation for Create {
             let prepared = prepare(keys, append, self.head, oneshot::channel().0);
             let entry_id = newest_entry_id(connection).await?;
             group::execute(connection, &[&prepared], Part::Middle, entry_id).await?;
-            Ok(())
+            Ok(keys)
         })
     }
 }

@@ -16,7 +16,8 @@ mod rows;
 mod sessions;
 mod shared;
 mod snapshots;
-
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::path::Path;
@@ -56,13 +57,14 @@ impl SqliteStore {
     /// `Newer`, `Foreign`: the file was not touched. `NotFound` if it is to be read only and not there.
     /// `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
-        let location = Location::prepare(path, options.read_only).await?;
-        let shared = Arc::new(Shared::new(location));
         if options.read_only {
+            let shared = Arc::new(Shared::new(Location::for_reading(path).await?));
             return Ok(SqliteStore { shared, jobs: None });
         }
+        let (location, connection) = Location::for_writing(path).await?;
+        let shared = Arc::new(Shared::new(location));
         let (jobs, queue) = mpsc::channel(writer::QUEUE_JOBS_MAX);
-        let writer = Writer::new(Arc::clone(&shared), queue).await?;
+        let writer = Writer::new(Arc::clone(&shared), connection, queue).await?;
         tokio::spawn(writer.run());
         tokio::spawn(checkpoint::run(Arc::clone(&shared)));
         Ok(SqliteStore { shared, jobs: Some(jobs) })

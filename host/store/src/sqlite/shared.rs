@@ -64,13 +64,8 @@ impl Shared {
 
     /// A session's numbers.
     pub(super) async fn keys(&self, session: &SessionId) -> Result<Keys> {
-        self.find_keys(session).await?.ok_or_else(|| StoreError::no_session(session))
-    }
-
-    /// A session's numbers, if it is there.
-    pub(super) async fn find_keys(&self, session: &SessionId) -> Result<Option<Keys>> {
         let known = self.keys.lock().expect("no panic while held").get(session).copied();
-        if known.is_some() {
+        if let Some(known) = known {
             return Ok(known);
         }
         let found = sqlx::query("SELECT id, project FROM sessions WHERE name = ?")
@@ -78,14 +73,19 @@ impl Shared {
             .fetch_optional(&*self.readers.read().await)
             .await
             .map_err(|error| reading("a session", &error))?;
-        let Some(row) = found else { return Ok(None) };
+        let row = found.ok_or_else(|| StoreError::no_session(session))?;
         let keys = Keys { session: row.get(0), project: row.get(1) };
+        self.remember(session.clone(), keys);
+        Ok(keys)
+    }
+
+    /// Remembers a session's numbers; it must be committed.
+    pub(super) fn remember(&self, session: SessionId, keys: Keys) {
         let mut all = self.keys.lock().expect("no panic while held");
         if all.len() >= KEYS_MAX {
             all.clear();
         }
-        all.insert(session.clone(), keys);
-        Ok(Some(keys))
+        all.insert(session, keys);
     }
 
     /// Counts what a group added to the log.

@@ -190,8 +190,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) async fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) -> Result<Self> {
-        let mut connection = shared.location.writer().await?;
+    pub(super) async fn new(
+        shared: Arc<Shared>,
+        mut connection: SqliteConnection,
+        queue: mpsc::Receiver<Job>,
+    ) -> Result<Self> {
         let entry_id = newest_entry_id(&mut connection)
             .await
             .map_err(|error| super::failure::reading("the newest entry", &error))?;
@@ -251,7 +254,9 @@ impl Writer {
                     let full = group.appends.len() == GROUP_APPENDS_MAX
                         || !group.appends.is_empty()
                             && (entries > GROUP_ENTRIES_MAX || bytes > GROUP_BYTES_MAX);
-                    if full || !sessions.insert(one.session) {
+                    // Also for one that has to wait: what comes after it must not overtake it.
+                    let is_first = sessions.insert(one.session);
+                    if full || !is_first {
                         later.push_back(Job::Append(one));
                     } else {
                         group.appends.push(one);

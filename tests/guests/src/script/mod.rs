@@ -66,11 +66,21 @@ pub enum Op {
         #[serde(default)]
         data: serde_json::Value,
     },
-    /// Learns the kinds of journal entries.
+    /// Learns the kinds and seqs of journal entries.
     Events {
         /// Only these; all, if none.
         #[serde(default)]
         kinds: Vec<String>,
+        /// Only later ones.
+        #[serde(default)]
+        after: u32,
+        /// Only earlier ones.
+        before: Option<u32>,
+        /// At most so many; 1,000 if not given.
+        limit: Option<u32>,
+        /// The newest first.
+        #[serde(default)]
+        newest_first: bool,
     },
     /// Names the session.
     Title {
@@ -84,6 +94,13 @@ pub enum Op {
     },
     /// Writes diagnostics.
     Log {
+        /// The line.
+        text: String,
+        /// How often; once if not given.
+        times: Option<u32>,
+    },
+    /// Writes a line to the standard output.
+    Print {
         /// The line.
         text: String,
     },
@@ -137,6 +154,8 @@ pub struct Use {
     /// Its input.
     #[serde(default)]
     pub input: serde_json::Value,
+    /// The input as it is sent, whether it is JSON or not; in place of `input`.
+    pub raw: Option<String>,
 }
 
 /// The harness: what is left to do, and what it has learned.

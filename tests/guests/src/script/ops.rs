@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     hint::black_box,
+    io::Write as _,
     thread,
     time::{Duration, Instant},
 };
@@ -71,14 +72,20 @@ impl Script {
                 Ok(seq) => self.learn_seq("emitted", seq),
                 Err(error) => self.learn(format!("not emitted: {error}")),
             },
-            Op::Events { kinds } => {
-                let events = cx.events(&Slice { kinds, limit: 1000, ..Slice::default() });
-                let kinds: Vec<String> = events.into_iter().map(|event| event.kind).collect();
-                self.learn(format!("events: {}", kinds.join(" ")));
+            Op::Events { kinds, after, before, limit, newest_first } => {
+                let limit = limit.unwrap_or(1000);
+                let events = cx.events(&Slice { kinds, after, before, limit, newest_first });
+                let shown: Vec<String> =
+                    events.into_iter().map(|event| format!("{}@{}", event.kind, event.seq)).collect();
+                self.learn(format!("events: {}", shown.join(" ")));
             }
             Op::Title { text } => cx.set_title(&text),
             Op::Activity { text } => cx.set_activity(&text),
-            Op::Log { text } => cx.log(Level::Info, text),
+            Op::Log { text, times } => {
+                (0..times.unwrap_or(1)).for_each(|_| cx.log(Level::Info, text.as_str()));
+            }
+            Op::Print { text } => writeln!(std::io::stdout(), "{text}")
+                .map_err(|error| Failure::turn("print", error.to_string()))?,
             Op::Spawn { agent, text } => {
                 let child = Child { agent, message: vec![Part::Text(text)], on_behalf_of: None };
                 match cx.spawn(&child) {
@@ -115,7 +122,8 @@ impl Script {
         let mut calls = Vec::new();
         for one in uses {
             self.uses += 1;
-            calls.push(ToolUse::new(format!("use-{}", self.uses), one.name, one.input));
+            let input = one.raw.map_or_else(|| one.input.into(), JsonText::from_text);
+            calls.push(ToolUse::new(format!("use-{}", self.uses), one.name, input));
         }
         for result in cx.call_tools(&calls) {
             self.learn_result(&result);

@@ -40,7 +40,7 @@ fn operations_are_done_in_order_across_steps() {
         "model: fine",
         "emitted: 1",
         "not emitted: `turn.completed` is not a kind of yours: it must begin with `custom.`",
-        "events: custom.x",
+        "events: custom.x@1",
     ];
     assert_eq!(report(&host).learned, expected);
     assert_eq!(host.title().as_deref(), Some("t"));

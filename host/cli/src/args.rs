@@ -1,0 +1,302 @@
+//! The command line: what can be asked of the program. Checks forms only; nothing is opened here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use rewake_core::fact;
+use rewake_core::ids::SessionId;
+
+use crate::exit::{self, Failure};
+
+/// Runs AI agents as sandboxed WASI components, durably.
+#[derive(Debug, Parser)]
+#[command(name = "rewake", version, after_help = exit::HELP, propagate_version = true)]
+pub(crate) struct Cli {
+    /// Data folder: journal, workspaces, locks [default: rewake in the platform's data folder]
+    #[arg(long, value_name = "DIR", global = true, env = "REWAKE_DATA", hide_env = true)]
+    pub(crate) data: Option<PathBuf>,
+    /// Folder of compiled components [default: rewake/components in the platform's cache folder]
+    #[arg(long, value_name = "DIR", global = true, env = "REWAKE_CACHE", hide_env = true)]
+    pub(crate) cache: Option<PathBuf>,
+    /// More diagnostics on standard error; repeat for more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a session, or go on with one, and show what happens
+    Run(Run),
+    /// Answer an open question, and go on with the session
+    Answer(Answer),
+    /// End a session for good
+    Stop(Stop),
+    /// List sessions, the newest first
+    Sessions(Sessions),
+    /// Show a session: what it waits for, what it runs with and what that may do
+    Show {
+        /// The session
+        #[arg(value_parser = session)]
+        id: SessionId,
+    },
+    /// Print a session's journal
+    Events(Events),
+    /// Run a session's steps again from the journal, and compare; performs no effect
+    Replay {
+        /// The session
+        #[arg(value_parser = session)]
+        id: SessionId,
+    },
+    /// Check hash chains: of a session, or of all
+    Verify {
+        /// The session
+        #[arg(value_parser = session)]
+        id: Option<SessionId>,
+    },
+    /// Let a session with a fault try again
+    ClearFault {
+        /// The session
+        #[arg(value_parser = session)]
+        id: SessionId,
+    },
+}
+
+/// Start a session, or go on with one.
+#[derive(Debug, Args)]
+#[command(override_usage = "rewake run [OPTIONS] BUNDLE [MESSAGE]\n       rewake run [OPTIONS] --session ID [MESSAGE]")]
+pub(crate) struct Run {
+    /// The bundle whose agent runs, a folder with a bundle.toml (not with --session); then what to tell it:
+    /// `-` reads standard input. Without a message a new session is made and not run, and one that is there
+    /// goes on with what is open
+    #[arg(value_name = "BUNDLE] [MESSAGE", num_args = 0..=2, required_unless_present = "session")]
+    words: Vec<OsString>,
+    /// A further bundle whose tools and hooks the session gets; can be repeated
+    #[arg(long, value_name = "BUNDLE", conflicts_with = "session")]
+    pub(crate) with: Vec<PathBuf>,
+    /// Folder that is copied into the session's workspace; the folder itself stays as it is
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Go on with this session
+    #[arg(long, value_name = "ID", value_parser = session)]
+    pub(crate) session: Option<SessionId>,
+    /// Print every journal entry as a line of JSON, and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `run` is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A new session, from this bundle.
+    New(PathBuf),
+    /// One that is there.
+    There(SessionId),
+}
+
+impl Run {
+    /// What it is about, and what is to be told.
+    ///
+    /// # Errors
+    /// If there are more words than it has places for, or the message is no UTF-8.
+    pub(crate) fn target(&self) -> Result<(Target, Option<String>), Failure> {
+        let mut words = self.words.iter();
+        let target = match &self.session {
+            Some(id) => Target::There(id.clone()),
+            None => match words.next() {
+                Some(bundle) => Target::New(PathBuf::from(bundle)),
+                None => return Err(Failure::Usage("name a bundle, or a session with --session".into())),
+            },
+        };
+        let message = match words.next() {
+            None => None,
+            Some(message) => match message.to_str() {
+                Some(message) => Some(message.to_owned()),
+                None => return Err(Failure::Usage("the message is no UTF-8 text".into())),
+            },
+        };
+        if words.next().is_some() {
+            return Err(Failure::Usage(
+                "--session takes no bundle: a session runs what it was created with. Write \
+                 `rewake run --session ID [MESSAGE]`"
+                    .into(),
+            ));
+        }
+        Ok((target, message))
+    }
+}
+
+/// Answer an open question.
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// The session
+    #[arg(value_parser = session)]
+    pub(crate) id: SessionId,
+    /// The question's id, as `rewake show` prints it
+    pub(crate) question: String,
+    /// JSON; anything that is none is taken as a text
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) value: String,
+    /// Print every journal entry as a line of JSON, and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Answer {
+    /// The answer as JSON text.
+    pub(crate) fn json_value(&self) -> String {
+        match serde_json::from_str::<serde::de::IgnoredAny>(&self.value) {
+            Ok(_) => self.value.clone(),
+            Err(_) => serde_json::Value::String(self.value.clone()).to_string(),
+        }
+    }
+}
+
+/// End a session for good.
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// The session
+    #[arg(value_parser = session)]
+    pub(crate) id: SessionId,
+    /// Why
+    #[arg(default_value = "stopped by its operator", hide_default_value = true)]
+    pub(crate) reason: String,
+    /// Print every journal entry as a line of JSON, and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List sessions.
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// Print every session as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print a session's journal.
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    /// The session
+    #[arg(value_parser = session)]
+    pub(crate) id: SessionId,
+    /// Only entries after this number
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after: u64,
+    /// Only these types, with commas between them; `tool.` means all that begin so
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = kinds)]
+    pub(crate) types: Vec<String>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Print every entry as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Events {
+    /// Whether entries of this type are wanted.
+    pub(crate) fn wants(&self, kind: &str) -> bool {
+        self.types.is_empty() || self.types.iter().any(|wanted| covers(wanted, kind))
+    }
+}
+
+fn covers(wanted: &str, kind: &str) -> bool {
+    kind == wanted || (wanted.ends_with('.') && kind.starts_with(wanted))
+}
+
+/// A type that no entry can have would silently find nothing.
+fn kinds(text: &str) -> Result<String, String> {
+    let wanted = text.trim();
+    if wanted.starts_with("custom.") || fact::KINDS.iter().any(|(kind, _)| covers(wanted, kind)) {
+        return Ok(wanted.to_owned());
+    }
+    let names: Vec<&str> = fact::KINDS.iter().map(|(kind, _)| *kind).collect();
+    Err(format!("no entry has this type; there are {} and custom.…", names.join(", ")))
+}
+
+fn session(text: &str) -> Result<SessionId, String> {
+    SessionId::parse(text).map_err(|bad| format!("{bad}; `rewake sessions` lists them"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Command, clap::error::ErrorKind> {
+        let words = std::iter::once("rewake").chain(words.iter().copied());
+        Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| error.kind())
+    }
+
+    fn run(words: &[&str]) -> Run {
+        match parse(words) {
+            Ok(Command::Run(run)) => run,
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn run_takes_a_bundle_or_a_session() {
+        let new = |path: &str| Target::New(path.into());
+        let there = || Target::There(SessionId::parse("ses_1").unwrap());
+        let target = |words: &[&str]| run(words).target().unwrap();
+        assert_eq!(target(&["run", "b"]), (new("b"), None));
+        assert_eq!(target(&["run", "b", "hello", "--workspace", "w"]), (new("b"), Some("hello".into())));
+        assert_eq!(target(&["run", "b", "-"]), (new("b"), Some("-".into())));
+        assert_eq!(target(&["run", "--session", "ses_1"]), (there(), None));
+        assert_eq!(target(&["run", "--session", "ses_1", "hello"]), (there(), Some("hello".into())));
+        let both = run(&["run", "--session", "ses_1", "b", "hello"]);
+        assert_eq!(both.target().unwrap_err().code(), 2);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument, ValueValidation};
+        for (words, kind) in [
+            (&["run"][..], MissingRequiredArgument),
+            (&["run", "--session", "ses_1", "--with", "b"], ArgumentConflict),
+            (&["run", "--session", "ses_1", "--workspace", "w"], ArgumentConflict),
+            (&["show", "1"], ValueValidation),
+            (&["events", "ses_1", "--types", "tool"], ValueValidation),
+        ] {
+            assert_eq!(parse(words).unwrap_err(), kind, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn types_are_names_or_prefixes() {
+        let Ok(Command::Events(events)) = parse(&["events", "ses_1", "--types", "tool.,turn.started"]) else {
+            panic!("not parsed")
+        };
+        for (kind, wanted) in
+            [("tool.started", true), ("tools.requested", false), ("turn.started", true), ("turn.failed", false)]
+        {
+            assert_eq!(events.wants(kind), wanted, "{kind}");
+        }
+    }
+
+    #[test]
+    fn answers_are_json_or_texts() {
+        for (given, expected) in
+            [("yes", "\"yes\""), ("true", "true"), ("\"yes\"", "\"yes\""), ("{\"a\":1}", "{\"a\":1}"), ("-3", "-3")]
+        {
+            let Ok(Command::Answer(answer)) = parse(&["answer", "ses_1", "q", given]) else {
+                panic!("{given} is not parsed")
+            };
+            assert_eq!(answer.json_value(), expected);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Where things are kept, and how they are opened: to be read, or to run sessions.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use etcetera::BaseStrategy as _;
+use rewake_core::ids::SessionId;
+use rewake_core::limits::SNAPSHOT_ENTRIES;
+use rewake_runtime::{Config, Host};
+use rewake_store::{OpenOptions, SqliteStore};
+
+use crate::exit::Failure;
+use crate::text::shell_word;
+
+/// The folders.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// Journal, workspaces, locks.
+    pub(crate) data: PathBuf,
+    /// Compiled components.
+    pub(crate) cache: PathBuf,
+    /// The data folder was named, so that hints must name it too.
+    is_named: bool,
+}
+
+/// A host and its store.
+pub(crate) struct Opened {
+    /// The host.
+    pub(crate) host: Host,
+    store: Arc<SqliteStore>,
+}
+
+impl Opened {
+    /// Lets go of everything, in good order.
+    pub(crate) async fn close(self) {
+        self.host.shut_down().await;
+        drop(self.host);
+        self.store.close().await;
+    }
+}
+
+impl Places {
+    /// As given, else the platform's folders of this user.
+    pub(crate) fn find(data: Option<PathBuf>, cache: Option<PathBuf>) -> Result<Places, Failure> {
+        let is_named = data.is_some();
+        let given = |path: PathBuf| std::path::absolute(&path).map_err(|error| Failure::io("finding the folder", error));
+        let (data, cache) = match (data, cache) {
+            (Some(data), Some(cache)) => (given(data)?, given(cache)?),
+            (data, cache) => {
+                let user = etcetera::choose_base_strategy().map_err(|error| {
+                    Failure::Usage(format!("there is no home folder ({error}); name folders with --data and --cache"))
+                })?;
+                (
+                    data.map(given).transpose()?.unwrap_or_else(|| user.data_dir().join("rewake")),
+                    cache
+                        .map(given)
+                        .transpose()?
+                        .unwrap_or_else(|| user.cache_dir().join("rewake").join("components")),
+                )
+            }
+        };
+        Ok(Places { data, cache, is_named })
+    }
+
+    /// The store, to be read only. Works while another process runs sessions, and takes no lock.
+    pub(crate) async fn read(&self) -> Result<Arc<SqliteStore>, Failure> {
+        match self.read_if_there().await? {
+            Some(store) => Ok(store),
+            None => Err(Failure::Usage(format!(
+                "there are no sessions in {} yet; start one with `rewake run`, or name another folder with --data",
+                self.data.display()
+            ))),
+        }
+    }
+
+    /// The same; none if nothing was ever kept here.
+    pub(crate) async fn read_if_there(&self) -> Result<Option<Arc<SqliteStore>>, Failure> {
+        let file = self.file();
+        if !file.try_exists().map_err(|error| Failure::io(&file.display().to_string(), error))? {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(SqliteStore::open(&file, OpenOptions { read_only: true }).await?)))
+    }
+
+    /// The store, to be written.
+    pub(crate) async fn write(&self) -> Result<Arc<SqliteStore>, Failure> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.data)
+            .map_err(|error| Failure::io(&format!("making the folder {}", self.data.display()), error))?;
+        Ok(Arc::new(SqliteStore::open(&self.file(), OpenOptions::default()).await?))
+    }
+
+    /// A host over the store as it is opened.
+    pub(crate) fn host(&self, store: Arc<SqliteStore>) -> Result<Opened, Failure> {
+        let config = Config {
+            data: self.data.clone(),
+            cache: self.cache.clone(),
+            snapshot_entries: SNAPSHOT_ENTRIES,
+        };
+        let host = Host::open(&config, store.clone())?;
+        Ok(Opened { host, store })
+    }
+
+    /// A command line, as a hint writes it.
+    pub(crate) fn hint(&self, rest: &str) -> String {
+        if self.is_named {
+            format!("rewake --data {} {rest}", shell_word(&self.data.to_string_lossy()))
+        } else {
+            format!("rewake {rest}")
+        }
+    }
+
+    /// The command line that takes a session up again.
+    pub(crate) fn resume(&self, id: &SessionId) -> String {
+        self.hint(&format!("run --session {id}"))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.data.join("journal.db")
+    }
+}

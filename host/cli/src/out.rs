@@ -1,0 +1,165 @@
+//! What the program writes, and to which stream. A reader that goes away ends nothing: a session is not
+//! stopped because a pager was closed. Knows no sessions.
+
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+
+use crate::exit::Failure;
+use crate::text::{one_line, plain};
+
+/// Bytes that are gathered before they are written.
+const BUFFER_BYTES: usize = 32 << 10;
+/// Characters of the line that says what is being done.
+const STATUS_CHARS_MAX: usize = 70;
+
+/// How a line looks, where colours are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// What matters.
+    Plain,
+    /// What is good to know.
+    Dim,
+    /// What went wrong.
+    Bad,
+    /// What asks for an answer.
+    Strong,
+}
+
+/// Standard output, gathered.
+pub(crate) struct Out {
+    buffer: String,
+    is_styled: bool,
+    /// Whether a line on standard error can say what is being done, and go again.
+    has_status: bool,
+    is_status_shown: bool,
+    is_closed: bool,
+}
+
+impl Out {
+    /// Standard output, with colours if it is a terminal and nothing speaks against them.
+    pub(crate) fn new() -> Out {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_terminal = io::stdout().is_terminal();
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Out {
+            buffer: String::new(),
+            is_styled: is_terminal && !is_dumb && !set("NO_COLOR"),
+            has_status: is_terminal && !is_dumb && io::stderr().is_terminal(),
+            is_status_shown: false,
+            is_closed: false,
+        }
+    }
+
+    /// Adds a line. What is harmful in it goes.
+    pub(crate) fn line(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+        let text = plain(text);
+        let code = match style {
+            _ if !self.is_styled => None,
+            Style::Plain => None,
+            Style::Dim => Some("2"),
+            Style::Bad => Some("31"),
+            Style::Strong => Some("1"),
+        };
+        match code {
+            None => self.buffer.push_str(&text),
+            Some(code) => self.buffer.push_str(&format!("\x1b[{code}m{text}\x1b[0m")),
+        }
+        self.buffer.push('\n');
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds a line as it is: JSON that is escaped already.
+    pub(crate) fn raw(&mut self, line: &str) -> Result<(), Failure> {
+        self.buffer.push_str(line);
+        self.buffer.push('\n');
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what was gathered. After the reader has gone, nothing.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.clear_status();
+        let bytes = std::mem::take(&mut self.buffer);
+        if self.is_closed {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(bytes.as_bytes()).and_then(|()| stdout.flush()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            Err(error) => Err(Failure::io("writing to standard output", error)),
+        }
+    }
+
+    /// Whether nobody reads any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Shows what is being done, until something is written.
+    pub(crate) fn status(&mut self, text: &str) {
+        if self.has_status {
+            let line = format!("\r\x1b[2K\x1b[2m{}\x1b[0m", one_line(text, STATUS_CHARS_MAX));
+            let _ = io::stderr().lock().write_all(line.as_bytes());
+            self.is_status_shown = true;
+        }
+    }
+
+    /// Takes away what [`Out::status`] showed.
+    pub(crate) fn clear_status(&mut self) {
+        if std::mem::take(&mut self.is_status_shown) {
+            let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
+        }
+    }
+}
+
+/// Says something on standard error. What is harmful in it goes; that nobody reads it changes nothing.
+pub(crate) fn note(text: &str) {
+    let line = format!("rewake: {}\n", plain(text).trim_end());
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// A table's lines: columns as wide as they must be, two blanks between them, none at the end.
+pub(crate) fn table(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_aligned_and_has_no_trailing_blanks() {
+        let rows = [vec!["a".into(), "b".into()], vec!["läng".into(), String::new()]];
+        assert_eq!(table(&rows), ["a     b", "läng"]);
+        assert!(table(&[]).is_empty());
+    }
+
+    #[test]
+    fn lines_are_styled_only_where_colours_are_wanted() {
+        let mut out = Out {
+            buffer: String::new(),
+            is_styled: true,
+            has_status: false,
+            is_status_shown: false,
+            is_closed: false,
+        };
+        out.line(Style::Dim, "a\x1b[31m").unwrap();
+        out.line(Style::Plain, "b").unwrap();
+        out.is_styled = false;
+        out.line(Style::Bad, "c").unwrap();
+        assert_eq!(out.buffer, "\x1b[2ma[31m\x1b[0m\nb\nc\n");
+    }
+}

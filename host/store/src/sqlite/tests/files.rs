@@ -1,0 +1,178 @@
+//! The file itself: who may open it, how, and what is in it after a crash.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use sqlx::Executor as _;
+
+use super::{Place, all, told};
+use crate::StoreError;
+use crate::contract::tale::Tale;
+use crate::ports::{Inbox as _, Journal as _, Leases as _, Sessions as _};
+use crate::sqlite::connect::{Location, closed};
+use crate::sqlite::{OpenOptions, SqliteStore};
+use rewake_core::ids::HostId;
+use rewake_wire::Sender;
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn only_its_owner_can_read_it() {
+    let place = Place::new();
+    let store = place.open().await;
+    told(&store, "ses_one", 1).await;
+    assert_eq!(mode(place.path().parent().unwrap()), 0o700);
+    for end in ["", "-wal", "-shm"] {
+        let file = place.path().with_file_name(format!("rewake.db{end}"));
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    store.close().await;
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    place.open().await.close().await;
+    assert_eq!(mode(&place.path()), 0o600, "what others could read is made private");
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_a_crash() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 30).await;
+    // As the files are at this moment, with nobody having closed anything. Another process copies them:
+    // one that opened and closed the file in this process would let go of SQLite's locks.
+    let copy = place.folder.path().join("copy");
+    let copied = Command::new("cp").arg("-r").arg(place.path().parent().unwrap()).arg(&copy).status();
+    assert!(copied.unwrap().success());
+    let path = copy.join("rewake.db");
+    let size = std::fs::metadata(copy.join("rewake.db-wal")).unwrap().len();
+    assert!(size > 0, "what is looked at is a log");
+
+    let again = SqliteStore::open(&path, OpenOptions::default()).await.unwrap();
+    assert_eq!(all(&again, &tale).await, all(&store, &tale).await);
+    again.append(tale.append(2)).await.unwrap();
+    again.close().await;
+    store.close().await;
+    assert!(!copy.join("rewake.db-wal").exists(), "closing in order leaves one file");
+}
+
+#[tokio::test]
+async fn what_a_crash_cut_off_is_not_there() {
+    let place = Place::new();
+    let store = place.open().await;
+    let tale = told(&store, "ses_one", 5).await;
+    let mut longer = tale.clone();
+    store.append(longer.append(3)).await.unwrap();
+    let copy = place.folder.path().join("copy");
+    let copied = Command::new("cp").arg("-r").arg(place.path().parent().unwrap()).arg(&copy).status();
+    assert!(copied.unwrap().success());
+    store.close().await;
+    // The last transaction's frames did not all reach the disk.
+    let log = std::fs::File::options().write(true).open(copy.join("rewake.db-wal")).unwrap();
+    log.set_len(log.metadata().unwrap().len() - 5_000).unwrap();
+    drop(log);
+    let again = SqliteStore::open(&copy.join("rewake.db"), OpenOptions::default()).await.unwrap();
+    assert_eq!(all(&again, &tale).await.len(), 17, "all of the others, nothing of the last");
+    again.close().await;
+}
+
+#[tokio::test]
+async fn it_is_there_when_it_is_opened_again() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 2).await;
+    let host = HostId::parse("host_1").unwrap();
+    let lease = store.acquire(&tale.session, &host, 60_000, &|_| false).await.unwrap();
+    // Nobody closes it: its tasks end with it.
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.holder(&tale.session).await.unwrap(), Some(lease));
+    assert!(matches!(store.append(tale.clone().append(1)).await, Err(StoreError::Fenced { .. })));
+    tale.epoch = 1;
+    store.append(tale.append(1)).await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test]
+async fn reading_only_works_beside_a_writer() {
+    let place = Place::new();
+    let absent = SqliteStore::open(&place.path(), OpenOptions { read_only: true }).await;
+    assert!(matches!(absent.err(), Some(StoreError::NotFound(_))));
+    assert!(!place.path().exists(), "reading makes nothing");
+
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 1).await;
+    let reader = place.read().await;
+    assert_eq!(all(&reader, &tale).await.len(), 5);
+    store.append(tale.append(1)).await.unwrap();
+    assert_eq!(all(&reader, &tale).await.len(), 6);
+    assert_eq!(reader.append(tale.clone().append(1)).await, Err(StoreError::ReadOnly));
+    let stop = rewake_core::command::Command::Stop { reason: String::new() };
+    assert_eq!(reader.send(&tale.session, Sender::System, stop, None).await, Err(StoreError::ReadOnly));
+    assert_eq!(reader.set_fault(&tale.session, None).await, Err(StoreError::ReadOnly));
+    store.close().await;
+    assert_eq!(all(&reader, &tale).await.len(), 6, "the writer is gone");
+    reader.close().await;
+}
+
+#[tokio::test]
+async fn reading_only_needs_to_make_nothing_beside_the_file() {
+    let place = Place::new();
+    let store = place.open().await;
+    let tale = told(&store, "ses_one", 3).await;
+    store.close().await;
+    // Stands for a folder that cannot be written, also where the tests may write anywhere: the log's
+    // index cannot be made.
+    std::fs::create_dir(place.path().with_file_name("rewake.db-shm")).unwrap();
+    let reader = place.read().await;
+    assert_eq!(all(&reader, &tale).await.len(), 11);
+    reader.close().await;
+}
+
+#[tokio::test]
+async fn files_of_others_and_of_newer_versions_are_left_alone() {
+    let place = Place::new();
+    place.open().await.close().await;
+    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
+    connection.execute("PRAGMA user_version = 99").await.unwrap();
+    closed(connection).await;
+    for read_only in [true, false] {
+        let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
+        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 1 });
+    }
+
+    std::fs::remove_file(place.path()).unwrap();
+    std::fs::write(place.path(), "no database, and long enough to be looked at: ".repeat(100)).unwrap();
+    for read_only in [true, false] {
+        let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+    }
+    assert!(std::fs::read_to_string(place.path()).unwrap().starts_with("no database"));
+
+    std::fs::remove_file(place.path()).unwrap();
+    let other = format!("sqlite3 {} 'CREATE TABLE theirs (a)'", place.path().display());
+    if Command::new("sh").arg("-c").arg(other).status().is_ok_and(|status| status.success()) {
+        let error = SqliteStore::open(&place.path(), OpenOptions::default()).await.err().unwrap();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_whose_salt_is_damaged_is_corrupt_not_a_panic() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = Tale::new("ses_one");
+    tale.payload_bytes = 100_000;
+    store.create(tale.creation()).await.unwrap();
+    store.append(tale.append(1)).await.unwrap();
+    store.close().await;
+    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
+    connection.execute("DELETE FROM blob_refs; DELETE FROM blobs").await.unwrap();
+    closed(connection).await;
+    let store = place.open().await;
+    let error = store.read(&tale.session, 0, 10).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("ses_one"), "{error}");
+    store.close().await;
+}

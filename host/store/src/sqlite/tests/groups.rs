@@ -1,0 +1,138 @@
+//! How appends share commits, and how one that fails leaves the others alone. These run on one thread:
+//! what is queued in one go is there when the writer looks.
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+
+use super::{Place, all, told};
+use crate::StoreError;
+use crate::contract::tale::Tale;
+use crate::ports::{Append, Journal as _, Leases as _};
+use crate::sqlite::SqliteStore;
+use rewake_core::ids::HostId;
+
+async fn sessions(store: &SqliteStore, count: usize) -> Vec<Tale> {
+    let mut tales = Vec::new();
+    for index in 0..count {
+        tales.push(told(store, &format!("ses_{index}"), 1).await);
+    }
+    tales
+}
+
+async fn at_once(store: &SqliteStore, appends: Vec<Append>) -> (Vec<crate::Result<()>>, u64) {
+    let before = store.commits();
+    let outcomes = join_all(appends.into_iter().map(|append| store.append(append))).await;
+    (outcomes, store.commits() - before)
+}
+
+#[tokio::test]
+async fn what_is_queued_together_is_committed_together() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tales = sessions(&store, 100).await;
+    let (outcomes, commits) = at_once(&store, tales.iter_mut().map(|tale| tale.append(3)).collect()).await;
+    assert!(outcomes.iter().all(Result::is_ok));
+    assert_eq!(commits, 1);
+    for tale in &tales {
+        assert_eq!(all(&store, tale).await.len(), 8);
+    }
+    // More entries than one group may have.
+    let (outcomes, commits) = at_once(&store, tales.iter_mut().map(|tale| tale.append(30)).collect()).await;
+    assert!(outcomes.iter().all(Result::is_ok));
+    assert!((2..10).contains(&commits), "{commits}");
+    for tale in &tales {
+        assert_eq!(all(&store, tale).await.len(), 38);
+    }
+    store.close().await;
+}
+
+#[tokio::test]
+async fn appends_of_one_session_follow_each_other() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 0).await;
+    let (outcomes, commits) = at_once(&store, (0..5).map(|_| tale.append(2)).collect()).await;
+    assert_eq!((outcomes, commits), (vec![Ok(()); 5], 5));
+    assert_eq!(all(&store, &tale).await.len(), 12);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn who_is_fenced_hurts_nobody_else() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tales = sessions(&store, 20).await;
+    let host = HostId::parse("host_other").unwrap();
+    store.acquire(&tales[3].session, &host, 60_000, &|_| false).await.unwrap();
+    store.append(tales[7].clone().append(1)).await.unwrap();
+    let mut appends: Vec<Append> = tales.iter_mut().map(|tale| tale.append(3)).collect();
+    appends[11].taken = vec![1];
+    appends[13].inbox_through = Some(4);
+    let (outcomes, commits) = at_once(&store, appends).await;
+    assert_eq!(commits, 1, "the others share one commit still");
+    for (index, (outcome, tale)) in outcomes.iter().zip(&tales).enumerate() {
+        match index {
+            3 | 7 => assert!(matches!(outcome, Err(StoreError::Fenced { .. })), "{outcome:?}"),
+            11 => assert!(matches!(outcome, Err(StoreError::RowTaken { n: 1, .. })), "{outcome:?}"),
+            13 => assert!(matches!(outcome, Err(StoreError::InboxMoved { found: 0, .. })), "{outcome:?}"),
+            _ => assert_eq!((outcome, all(&store, tale).await.len()), (&Ok(()), 8)),
+        }
+    }
+    store.close().await;
+}
+
+#[tokio::test]
+async fn what_its_caller_dropped_is_withdrawn() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 1).await;
+    let before = tale.head;
+    let mut append = store.append(tale.append(1));
+    assert!((&mut append).now_or_never().is_none(), "it is queued");
+    drop(append);
+    told(&store, "ses_two", 1).await;
+    assert_eq!(store.head(&tale.session).await.unwrap(), Some(before));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn two_stores_share_a_file() {
+    let place = Place::new();
+    let (one, two) = (place.open().await, place.open().await);
+    let mut first = told(&one, "ses_one", 1).await;
+    let mut second = told(&two, "ses_two", 1).await;
+    for _ in 0..20 {
+        let outcomes = tokio::join!(one.append(first.append(2)), two.append(second.append(3)));
+        assert_eq!(outcomes, (Ok(()), Ok(())));
+    }
+    assert_eq!(all(&two, &first).await.len(), 45);
+    assert_eq!(all(&one, &second).await.len(), 65);
+    // Who appends to the other's session without a lease is seen.
+    one.append(second.clone().append(1)).await.expect("the head is right");
+    assert!(matches!(two.append(second.append(1)).await, Err(StoreError::Fenced { .. })));
+    one.close().await;
+    two.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_sessions_side_by_side() {
+    let place = Place::new();
+    let store = std::sync::Arc::new(place.open().await);
+    let tales = sessions(&store, 40).await;
+    let before = store.commits();
+    let tasks = tales.into_iter().map(|mut tale| {
+        let store = std::sync::Arc::clone(&store);
+        tokio::spawn(async move {
+            for count in 1..=20 {
+                store.append(tale.append(count % 4 + 1)).await.unwrap();
+            }
+            tale
+        })
+    });
+    for tale in join_all(tasks).await {
+        assert_eq!(all(&*store, &tale.unwrap()).await.len(), 5 + 50);
+    }
+    let commits = store.commits() - before;
+    assert!(commits < 40 * 20 / 2, "{commits} commits of 800 appends");
+    store.close().await;
+}

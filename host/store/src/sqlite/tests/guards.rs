@@ -1,0 +1,182 @@
+//! What the storage refuses, whoever asks (journal.md R0).
+
+use sqlx::{AssertSqlSafe, Executor as _, SqliteConnection};
+
+use super::{Place, all, told};
+use crate::ports::{Blob, Inbox as _, Journal as _};
+use crate::sqlite::connect::{Location, closed};
+use rewake_core::command::Command;
+use rewake_wire::Sender;
+
+/// A store with two sessions, an inbox and a blob, and a connection as the host makes them.
+async fn prepared(place: &Place) -> SqliteConnection {
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 2).await;
+    told(&store, "ses_two", 1).await;
+    for _ in 0..2 {
+        let stop = Command::Stop { reason: "enough".into() };
+        store.send(&tale.session, Sender::System, stop, None).await.unwrap();
+    }
+    let mut append = tale.append(1);
+    append.taken = vec![1];
+    append.blobs = vec![Blob::of(b"kept".to_vec())];
+    store.append(append).await.unwrap();
+    store.close().await;
+    Location::for_writing(&place.path()).await.unwrap().1
+}
+
+/// Every statement must be refused with these words, and change nothing.
+async fn refused(words: &str, statements: &[&str]) {
+    let place = Place::new();
+    let mut connection = prepared(&place).await;
+    for statement in statements {
+        let error = connection.execute(AssertSqlSafe((*statement).to_owned())).await.expect_err(statement);
+        assert!(error.to_string().contains(words), "{statement}: {error}");
+    }
+    closed(connection).await;
+    let store = place.open().await;
+    let tale = crate::contract::tale::Tale::new("ses_one");
+    let records = store.read(&tale.session, 0, 100).await.unwrap();
+    assert_eq!(records.len(), 9);
+    assert!(records.iter().all(|record| record.payload.is_some()));
+    store.close().await;
+}
+
+const ROW: &str = "id, session, seq, epoch, 'forged', version, turn, step, ordinal, use_index, at, actor, \
+                   payload_digest, hash FROM entries WHERE id = 1";
+
+#[tokio::test]
+async fn entries_are_never_changed() {
+    refused(
+        "an entry is never changed",
+        &[
+            "UPDATE entries SET kind = 'forged'",
+            "UPDATE entries SET kind = kind WHERE id = 1",
+            "UPDATE OR IGNORE entries SET epoch = 9",
+            "UPDATE OR REPLACE entries SET id = 2 WHERE id = 1",
+            "INSERT INTO entries SELECT * FROM entries WHERE id = 1 ON CONFLICT DO UPDATE SET kind = 'forged'",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn entries_are_never_deleted_nor_replaced() {
+    let replace = format!("REPLACE INTO entries SELECT {ROW}");
+    let or_replace = format!("INSERT OR REPLACE INTO entries SELECT {ROW}");
+    let other_id = format!("INSERT OR REPLACE INTO entries SELECT 999, {}", ROW.replacen("id, ", "", 1));
+    refused(
+        "an entry that is not sealed is never deleted",
+        &[
+            "DELETE FROM entries",
+            "DELETE FROM entries WHERE id = 1",
+            &replace,
+            &or_replace,
+            &other_id,
+            "UPDATE sessions SET sealed_through = 3 WHERE name = 'ses_one'; DELETE FROM entries WHERE seq = 4",
+            "DELETE FROM entries WHERE session = 2 AND seq = 1",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn payloads_are_never_changed_nor_replaced() {
+    refused("a payload is never changed", &["UPDATE payloads SET bytes = x'00'"]).await;
+    refused(
+        "a payload is deleted only where a tombstone names its entry",
+        &[
+            "DELETE FROM payloads",
+            "REPLACE INTO payloads (entry, salt, bytes) VALUES (1, zeroblob(16), x'00')",
+            "INSERT OR REPLACE INTO payloads (entry, salt, bytes) VALUES (1, zeroblob(16), x'00')",
+            "INSERT INTO tombstones SELECT session, 2, 3 FROM entries WHERE id = 1; \
+             DELETE FROM payloads WHERE entry = 1",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_allows_deletion_only_grows() {
+    refused(
+        "epoch, head and sealed_through only grow",
+        &[
+            "UPDATE sessions SET sealed_through = 5 WHERE id = 1; UPDATE sessions SET sealed_through = 4",
+            "UPDATE sessions SET sealed_through = 1000",
+            "UPDATE sessions SET epoch = -1",
+            "UPDATE sessions SET head_seq = 1",
+        ],
+    )
+    .await;
+    refused(
+        "a tombstone is never deleted",
+        &["INSERT INTO tombstones VALUES (1, 1, 2); DELETE FROM tombstones"],
+    )
+    .await;
+    refused("FOREIGN KEY", &["INSERT INTO tombstones VALUES (1, 1, 1000)"]).await;
+    refused("a session with entries is not deleted", &["DELETE FROM sessions WHERE id = 1"]).await;
+    refused("keeps its id", &["UPDATE sessions SET name = 'ses_other' WHERE id = 1"]).await;
+}
+
+#[tokio::test]
+async fn rows_of_the_inbox_change_once() {
+    refused(
+        "a row of the inbox is changed once",
+        &[
+            "UPDATE inbox SET taken_seq = 5 WHERE n = 1",
+            "UPDATE inbox SET taken_seq = NULL WHERE n = 1",
+            "UPDATE inbox SET command = '{}' WHERE n = 2",
+            "UPDATE inbox SET command = '{}', taken_seq = 9 WHERE n = 2",
+        ],
+    )
+    .await;
+    refused(
+        "a row of the inbox is never deleted",
+        &[
+            "DELETE FROM inbox",
+            "REPLACE INTO inbox (session, n, sender, command, at) VALUES (1, 2, '\"system\"', '{}', 0)",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn blobs_in_use_stay() {
+    refused("a blob that a session names is not deleted", &["DELETE FROM blobs"]).await;
+    refused("a blob is never changed", &["UPDATE blobs SET bytes = x'00'"]).await;
+}
+
+#[tokio::test]
+async fn sealed_entries_and_removed_payloads_may_go() {
+    let place = Place::new();
+    let mut connection = prepared(&place).await;
+    connection
+        .execute(
+            "INSERT INTO tombstones VALUES (2, 1, 3); DELETE FROM payloads WHERE entry IN \
+                  (SELECT id FROM entries WHERE session = 2 AND seq = 1)",
+        )
+        .await
+        .expect("a tombstone names it");
+    closed(connection).await;
+    let store = place.open().await;
+    let mut tale = crate::contract::tale::Tale::new("ses_two");
+    tale.append(3);
+    let records = all(&store, &tale).await;
+    let gone: Vec<bool> = records.iter().map(|record| record.payload.is_none()).collect();
+    assert_eq!(gone, [true, false, false, false, false]);
+    let mut head = rewake_core::ids::Head::default();
+    for record in &records {
+        head = rewake_core::codec::verify(&tale.session, head, record).expect("the chain still verifies");
+    }
+    store.close().await;
+
+    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
+    connection
+        .execute(
+            "UPDATE sessions SET sealed_through = 2 WHERE id = 1; \
+                  DELETE FROM entries WHERE session = 1 AND seq <= 2",
+        )
+        .await
+        .expect("they are sealed");
+    closed(connection).await;
+}

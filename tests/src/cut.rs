@@ -1,0 +1,162 @@
+//! A store that breaks off: after so many appends it writes nothing more, as if its host had been killed
+//! right there. Leases can still be given back, so that the next host need not wait.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use rewake_core::codec::Record;
+use rewake_core::command::{Command, Row};
+use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
+use rewake_store::{
+    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
+    SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+};
+use rewake_wire::{Fault, Sender, SessionSummary};
+
+/// A store in front of another one.
+pub struct CutStore {
+    inner: Arc<dyn Store>,
+    left: AtomicI64,
+}
+
+impl CutStore {
+    /// Lets so many appends through.
+    pub fn new(inner: Arc<dyn Store>, appends: i64) -> Self {
+        CutStore { inner, left: AtomicI64::new(appends) }
+    }
+
+    /// Whether it has broken off.
+    pub fn is_cut(&self) -> bool {
+        self.left.load(Ordering::SeqCst) < 0
+    }
+
+    fn cut<T: Send + 'static>(&self) -> Answer<'_, T> {
+        Box::pin(async { Err(StoreError::Closed) })
+    }
+}
+
+impl Journal for CutStore {
+    fn create(&self, new: NewSession) -> Answer<'_, ()> {
+        self.inner.create(new)
+    }
+
+    fn append(&self, append: Append) -> Answer<'_, ()> {
+        if self.left.fetch_sub(1, Ordering::SeqCst) > 0 { self.inner.append(append) } else { self.cut() }
+    }
+
+    fn read<'a>(&'a self, session: &'a SessionId, after: u64, limit: u32) -> Answer<'a, Vec<Record>> {
+        self.inner.read(session, after, limit)
+    }
+
+    fn head<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Head>> {
+        self.inner.head(session)
+    }
+}
+
+impl Inbox for CutStore {
+    fn send<'a>(
+        &'a self,
+        session: &'a SessionId,
+        sender: Sender,
+        command: Command,
+        key: Option<String>,
+    ) -> Answer<'a, u64> {
+        self.inner.send(session, sender, command, key)
+    }
+
+    fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
+        self.inner.pending(session)
+    }
+
+    fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {
+        self.inner.through(session)
+    }
+}
+
+impl Leases for CutStore {
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        host: &'a HostId,
+        ttl_ms: u64,
+        dead: &'a (dyn Fn(&HostId) -> bool + Sync),
+    ) -> Answer<'a, Lease> {
+        self.inner.acquire(session, host, ttl_ms, dead)
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl_ms: u64) -> Answer<'a, Lease> {
+        self.inner.renew(lease, ttl_ms)
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Answer<'a, ()> {
+        self.inner.release(lease)
+    }
+
+    fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Lease>> {
+        self.inner.holder(session)
+    }
+}
+
+impl Snapshots for CutStore {
+    fn put_snapshot<'a>(&'a self, session: &'a SessionId, snapshot: Snapshot) -> Answer<'a, ()> {
+        if self.is_cut() { self.cut() } else { self.inner.put_snapshot(session, snapshot) }
+    }
+
+    fn newest_snapshot<'a>(&'a self, session: &'a SessionId, below: u64) -> Answer<'a, Option<Snapshot>> {
+        self.inner.newest_snapshot(session, below)
+    }
+}
+
+impl States for CutStore {
+    fn state<'a>(&'a self, session: &'a SessionId, digest: &'a Digest) -> Answer<'a, Option<SavedState>> {
+        self.inner.state(session, digest)
+    }
+}
+
+impl Blobs for CutStore {
+    fn put_blob<'a>(&'a self, project: &'a str, bytes: Vec<u8>) -> Answer<'a, Digest> {
+        self.inner.put_blob(project, bytes)
+    }
+
+    fn blob<'a>(&'a self, project: &'a str, digest: &'a Digest) -> Answer<'a, Option<Vec<u8>>> {
+        self.inner.blob(project, digest)
+    }
+}
+
+impl Bundles for CutStore {
+    fn put_bundle(&self, bundle: Bundle) -> Answer<'_, ()> {
+        self.inner.put_bundle(bundle)
+    }
+
+    fn bundle<'a>(&'a self, digest: &'a Digest) -> Answer<'a, Option<Bundle>> {
+        self.inner.bundle(digest)
+    }
+
+    fn list_bundles(&self) -> Answer<'_, Vec<BundleName>> {
+        self.inner.list_bundles()
+    }
+}
+
+impl Sessions for CutStore {
+    fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<SessionSummary>> {
+        self.inner.session(id)
+    }
+
+    fn list_sessions(&self, limit: u32, before: Option<SessionId>) -> Answer<'_, Vec<SessionSummary>> {
+        self.inner.list_sessions(limit, before)
+    }
+
+    fn set_fault<'a>(&'a self, id: &'a SessionId, fault: Option<Fault>) -> Answer<'a, ()> {
+        self.inner.set_fault(id, fault)
+    }
+
+    fn fault<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<Fault>> {
+        self.inner.fault(id)
+    }
+}
+
+impl Store for CutStore {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+}
