@@ -60,10 +60,26 @@ impl Draft {
 
     /// Adds a guest as a component of tools, with the workspace mounted.
     pub fn tools(self, name: &str, access: &str) -> Self {
+        let limits = "memory = \"16MiB\"\ntimeout = \"5s\"\nfuel = 3_000_000_000\noutput = \"64KiB\"";
+        self.tools_within(name, access, limits)
+    }
+
+    /// Adds a guest as a component of tools, with the workspace mounted and these limits.
+    pub fn tools_within(self, name: &str, access: &str, limits: &str) -> Self {
         let toml = format!(
-            "[component.{name}]\nkind = \"tool\"\nsource = \"{name}.wasm\"\n\n[component.{name}.asks]\nfs = [{{ mount = \"/workspace\", source = \"workspace\", access = \"{access}\", why = \"the test\" }}]\n\n[component.{name}.limits]\nmemory = \"16MiB\"\ntimeout = \"5s\"\nfuel = 3_000_000_000\noutput = \"64KiB\""
+            "[component.{name}]\nkind = \"tool\"\nsource = \"{name}.wasm\"\n\n[component.{name}.asks]\nfs = [{{ mount = \"/workspace\", source = \"workspace\", access = \"{access}\", why = \"the test\" }}]\n\n[component.{name}.limits]\n{limits}"
         );
         self.toml(&toml).file(&format!("{name}.wasm"), guest(name))
+    }
+
+    /// Sets limits of the component `harness`.
+    pub fn harness_limits(self, limits: &str) -> Self {
+        self.toml(&format!("[component.harness.limits]\n{limits}"))
+    }
+
+    /// Has the scripted model give these replies.
+    pub fn model(self, replies: &str) -> Self {
+        self.toml("[agent]\nscript = \"script.toml\"").file("script.toml", replies)
     }
 
     /// Adds the probe of hooks, on these events.

@@ -1,5 +1,6 @@
 //! A store that breaks off: after so many appends it writes nothing more, as if its host had been killed
-//! right there. Leases can still be given back, so that the next host need not wait.
+//! right there. Leases can still be given back, so that the next host need not wait. It can also read as
+//! little at once as a store may.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,12 +18,18 @@ use rewake_wire::{Fault, Sender, SessionSummary};
 pub struct CutStore {
     inner: Arc<dyn Store>,
     left: AtomicI64,
+    read_max: u32,
 }
 
 impl CutStore {
     /// Lets so many appends through.
     pub fn new(inner: Arc<dyn Store>, appends: i64) -> Self {
-        CutStore { inner, left: AtomicI64::new(appends) }
+        CutStore { inner, left: AtomicI64::new(appends), read_max: u32::MAX }
+    }
+
+    /// Never breaks off, and reads at most so many records at once, whatever it is asked for.
+    pub fn reading(inner: Arc<dyn Store>, read_max: u32) -> Self {
+        CutStore { inner, left: AtomicI64::new(i64::MAX), read_max }
     }
 
     /// Whether it has broken off.
@@ -45,7 +52,7 @@ impl Journal for CutStore {
     }
 
     fn read<'a>(&'a self, session: &'a SessionId, after: u64, limit: u32) -> Answer<'a, Vec<Record>> {
-        self.inner.read(session, after, limit)
+        self.inner.read(session, after, limit.min(self.read_max))
     }
 
     fn head<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Head>> {

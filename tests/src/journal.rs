@@ -7,12 +7,32 @@ use rewake_runtime::host;
 use rewake_store::Store;
 use rewake_wire::Event;
 
-/// The seq that `say` and `emit` return differs where a load stands before it.
+/// Seqs differ where a load stands before them.
 fn without_seq(line: &str) -> String {
     match line.split_once(": ") {
         Some((op @ ("said" | "emitted"), _)) => op.to_owned(),
+        Some(("unfinished", _)) => line.rsplit_once(' ').map_or(line, |(what, _)| what).to_owned(),
         _ => line.to_owned(),
     }
+}
+
+/// What a report of the scripted harness says that was learned.
+fn learned(said: &str) -> Option<Vec<String>> {
+    let report: serde_json::Value = serde_json::from_str(said).ok()?;
+    let learned = report["learned"].as_array()?;
+    Some(learned.iter().map(|line| without_seq(line.as_str().unwrap_or_default())).collect())
+}
+
+fn parts_of(event: &Event) -> Vec<String> {
+    let parts = event.data["parts"].as_array().cloned().unwrap_or_default();
+    parts
+        .iter()
+        .map(|part| part["text"].as_str().or(part["json"].as_str()).unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn lines_of(said: &str) -> Vec<String> {
+    learned(said).unwrap_or_else(|| vec![said.to_owned()])
 }
 
 /// A session's events, read back.
@@ -51,26 +71,51 @@ impl Events {
         self.of_kind(kind).count()
     }
 
+    /// The first of one kind.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn first(&self, kind: &str) -> &Event {
+        let mut found = self.0.iter().filter(|event| event.kind == kind);
+        found.next().unwrap_or_else(|| panic!("no {kind} in {:?}", self.kinds()))
+    }
+
+    /// The last of one kind.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn last(&self, kind: &str) -> &Event {
+        let mut found = self.0.iter().filter(|event| event.kind == kind);
+        found.next_back().unwrap_or_else(|| panic!("no {kind} in {:?}", self.kinds()))
+    }
+
     /// What the agent said, in order.
     pub fn said(&self) -> Vec<String> {
-        let parts = self
-            .of_kind("agent.message")
-            .flat_map(|event| event.data["parts"].as_array().cloned().unwrap_or_default());
-        parts
-            .map(|part| part["text"].as_str().or(part["json"].as_str()).unwrap_or_default().to_owned())
-            .collect()
+        self.of_kind("agent.message").flat_map(parts_of).collect()
     }
 
     /// What the scripted harness said that it learned, turn by turn.
     pub fn learned(&self) -> Vec<Vec<String>> {
-        self.said()
-            .iter()
-            .filter_map(|text| serde_json::from_str::<serde_json::Value>(text).ok())
-            .filter_map(|report| {
-                let learned = report["learned"].as_array()?;
-                Some(learned.iter().map(|line| without_seq(line.as_str().unwrap_or_default())).collect())
-            })
-            .collect()
+        self.said().iter().filter_map(|text| learned(text)).collect()
+    }
+
+    /// What a person sees of it all, in order; without seqs.
+    pub fn transcript(&self) -> Vec<String> {
+        let line = |event: &Event| {
+            let text = |key: &str| event.data[key].as_str().unwrap_or_default().to_owned();
+            let kind = event.kind.as_str();
+            match kind {
+                "agent.message" => parts_of(event).iter().flat_map(|part| lines_of(part)).collect(),
+                "agent.title" => vec![format!("{kind} {}", text("title"))],
+                "turn.failed" | "session.failed" => vec![format!("{kind} {}", text("code"))],
+                "question.asked" | "question.withdrawn" => vec![format!("{kind} {}", text("id"))],
+                "user.message" => vec![format!("{kind} {}", event.data["n"])],
+                "turn.started" | "turn.steered" | "turn.waiting" | "turn.completed" | "turn.interrupted"
+                | "user.answer" | "user.stop" | "command.rejected" | "session.stopped" => vec![kind.to_owned()],
+                _ => Vec::new(),
+            }
+        };
+        self.0.iter().flat_map(line).collect()
     }
 
     /// Checks what every journal must hold: each start has at most one end, and exactly one once its turn

@@ -1,10 +1,14 @@
 //! The world that the suites run in: bundles made of the test guests, hosts over throw-away data folders,
-//! a store that breaks off where it is told to, and what a session's journal says in short.
+//! stores that break off or read badly where they are told to, and what a session's journal says in short.
 
 pub mod bundles;
 pub mod cut;
+pub mod forge;
 pub mod journal;
+pub mod play;
+pub mod running;
 pub mod world;
 
 pub use cut::CutStore;
+pub use running::Running;
 pub use world::{Outcome, World};

@@ -6,24 +6,28 @@ use std::time::Duration;
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::Gone;
 use rewake_runtime::{Config, Host, HostError, NewSession, host};
 use rewake_store::{OpenOptions, SqliteStore, Store};
 use rewake_wire::{Part, Sender};
 use tempfile::TempDir;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::bundles::{Draft, root};
 use crate::journal::Events;
+use crate::running::Running;
 
 /// How long anything may take before a test is sure that it hangs.
-const HANGS: Duration = Duration::from_secs(60);
+pub const HANGS: Duration = Duration::from_secs(60);
+
+/// The store's file in a data folder.
+const JOURNAL: &str = "journal.db";
 
 /// A data folder and a store in it.
 pub struct World {
     dir: TempDir,
     /// The store.
     pub store: Arc<dyn Store>,
+    sqlite: Arc<SqliteStore>,
     snapshot_entries: u64,
 }
 
@@ -42,14 +46,61 @@ impl World {
     /// # Panics
     /// If it cannot be made.
     pub async fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a folder");
-        let store = SqliteStore::open(&dir.path().join("journal.db"), OpenOptions::default()).await;
-        World { store: Arc::new(store.expect("a store")), dir, snapshot_entries: 1_000 }
+        World::open(tempfile::tempdir().expect("a folder")).await
+    }
+
+    async fn open(dir: TempDir) -> Self {
+        let store = SqliteStore::open(&dir.path().join(JOURNAL), OpenOptions::default()).await;
+        let sqlite = Arc::new(store.expect("a store"));
+        World { store: sqlite.clone(), sqlite, dir, snapshot_entries: 1_000 }
     }
 
     /// The same, with a snapshot every so many entries.
     pub async fn with_snapshots(entries: u64) -> Self {
         World { snapshot_entries: entries, ..World::new().await }
+    }
+
+    /// A copy of the data folder, taken while this one is in use, and opened.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub async fn copy(&self) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        // The log before the file: what is moved into the file meanwhile then stands in both.
+        let log = format!("{JOURNAL}-wal");
+        for name in [log.as_str(), JOURNAL] {
+            let from = self.path().join(name);
+            if from.exists() {
+                std::fs::copy(&from, dir.path().join(name)).expect("a copy of the store");
+            }
+        }
+        for name in ["hosts", "workspaces"] {
+            copy_folder(&self.path().join(name), &dir.path().join(name));
+        }
+        World::open(dir).await
+    }
+
+    /// Closes the store, changes its file from outside, and opens it again: every `from` becomes a `to`.
+    ///
+    /// # Panics
+    /// If the file does not hold `from`, or the two are not as long as each other.
+    pub async fn tamper(self, from: &str, to: &str) -> Self {
+        let World { dir, store, sqlite, .. } = self;
+        sqlite.close().await;
+        drop((store, sqlite));
+        assert!(!dir.path().join(format!("{JOURNAL}-wal")).exists(), "the log was not moved into the file");
+        let path = dir.path().join(JOURNAL);
+        let mut bytes = std::fs::read(&path).expect("the file");
+        assert_eq!(from.len(), to.len());
+        let places: Vec<usize> = (0..bytes.len())
+            .filter(|at| bytes[*at..].starts_with(from.as_bytes()))
+            .collect();
+        assert!(!places.is_empty(), "{from:?} is not in the file");
+        for at in places {
+            bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        }
+        std::fs::write(&path, bytes).expect("the changed file");
+        World::open(dir).await
     }
 
     /// The data folder.
@@ -148,13 +199,18 @@ impl World {
     }
 }
 
+/// The person who sends everything.
+pub fn ann() -> Sender {
+    Sender::Operator("ann".into())
+}
+
 /// Sends a message.
 ///
 /// # Panics
 /// If it is refused.
 pub async fn send(host: &Host, id: &SessionId, text: &str) -> u64 {
     let command = Command::Message { parts: vec![Part::text(text)] };
-    host.send(id, Sender::Operator("ann".into()), command, None).await.expect("taken")
+    host.send(id, ann(), command, None).await.expect("taken")
 }
 
 /// Loads a session and waits until it rests.
@@ -162,16 +218,19 @@ pub async fn send(host: &Host, id: &SessionId, text: &str) -> u64 {
 /// # Panics
 /// If it cannot be loaded, or never rests.
 pub async fn rest(host: &Host, id: &SessionId) -> Outcome {
-    let (_, mut follower) = host.load(id).await.expect("loaded");
-    let rested = tokio::time::timeout(HANGS, async {
-        loop {
-            match follower.recv().await {
-                Ok(Live::Idle) => return Outcome::Idle,
-                Ok(Live::Gone(gone)) => return Outcome::Gone(gone),
-                Ok(Live::Entry(_) | Live::Activity(_)) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return Outcome::Gone(Gone::Unloaded),
-            }
+    Running::load(host, id).await.rest().await
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder of the copy");
+    let Ok(entries) = std::fs::read_dir(from) else { return };
+    for entry in entries {
+        let entry = entry.expect("a readable folder");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("a copy of a file");
         }
-    });
-    rested.await.expect("the session hangs")
+    }
 }

@@ -45,7 +45,7 @@ fn compile(workspace: &Workspace) -> Result<Built> {
         return Err("no guest package found: is this the root of the repository?".to_owned());
     }
     let mut command = workspace.cargo(&["build", "--profile", "guest", "--target", wasi_target::TARGET]);
-    command.args(["--lib", "--examples"]);
+    command.args(["--lib", "--examples"]).arg("--config").arg(remap(workspace));
     for guest in &workspace.guests {
         command.args(["--package", &guest.package]);
     }
@@ -56,6 +56,19 @@ fn compile(workspace: &Workspace) -> Result<Built> {
         }
     }
     Ok(built)
+}
+
+/// Compiler flags that keep this machine's paths out of components, so that the same sources make the
+/// same bytes wherever they are built. Cargo joins them with those of `.cargo/config.toml`.
+fn remap(workspace: &Workspace) -> String {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let places = [(home, "/cargo"), (Some(workspace.root.clone()), "/rewake")];
+    let flags = places.into_iter().filter_map(|(from, to)| {
+        from.map(|from| format!("{:?}", format!("--remap-path-prefix={}={to}", from.display())))
+    });
+    let flags: Vec<String> = flags.collect();
+    format!("target.{}.rustflags=[{}]", wasi_target::TARGET, flags.join(","))
 }
 
 impl Built {

@@ -67,7 +67,9 @@ pub(crate) enum Command {
 
 /// Start a session, or go on with one.
 #[derive(Debug, Args)]
-#[command(override_usage = "rewake run [OPTIONS] BUNDLE [MESSAGE]\n       rewake run [OPTIONS] --session ID [MESSAGE]")]
+#[command(
+    override_usage = "rewake run [OPTIONS] BUNDLE [MESSAGE]\n       rewake run [OPTIONS] --session ID [MESSAGE]"
+)]
 pub(crate) struct Run {
     /// The bundle whose agent runs, a folder with a bundle.toml (not with --session); then what to tell it:
     /// `-` reads standard input. Without a message a new session is made and not run, and one that is there
@@ -281,18 +283,25 @@ mod tests {
         let Ok(Command::Events(events)) = parse(&["events", "ses_1", "--types", "tool.,turn.started"]) else {
             panic!("not parsed")
         };
-        for (kind, wanted) in
-            [("tool.started", true), ("tools.requested", false), ("turn.started", true), ("turn.failed", false)]
-        {
+        for (kind, wanted) in [
+            ("tool.started", true),
+            ("tools.requested", false),
+            ("turn.started", true),
+            ("turn.failed", false),
+        ] {
             assert_eq!(events.wants(kind), wanted, "{kind}");
         }
     }
 
     #[test]
     fn answers_are_json_or_texts() {
-        for (given, expected) in
-            [("yes", "\"yes\""), ("true", "true"), ("\"yes\"", "\"yes\""), ("{\"a\":1}", "{\"a\":1}"), ("-3", "-3")]
-        {
+        for (given, expected) in [
+            ("yes", "\"yes\""),
+            ("true", "true"),
+            ("\"yes\"", "\"yes\""),
+            ("{\"a\":1}", "{\"a\":1}"),
+            ("-3", "-3"),
+        ] {
             let Ok(Command::Answer(answer)) = parse(&["answer", "ses_1", "q", given]) else {
                 panic!("{given} is not parsed")
             };

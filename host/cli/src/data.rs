@@ -45,12 +45,16 @@ impl Places {
     /// As given, else the platform's folders of this user.
     pub(crate) fn find(data: Option<PathBuf>, cache: Option<PathBuf>) -> Result<Places, Failure> {
         let is_named = data.is_some();
-        let given = |path: PathBuf| std::path::absolute(&path).map_err(|error| Failure::io("finding the folder", error));
+        let given = |path: PathBuf| {
+            std::path::absolute(&path).map_err(|error| Failure::io("finding the folder", error))
+        };
         let (data, cache) = match (data, cache) {
             (Some(data), Some(cache)) => (given(data)?, given(cache)?),
             (data, cache) => {
                 let user = etcetera::choose_base_strategy().map_err(|error| {
-                    Failure::Usage(format!("there is no home folder ({error}); name folders with --data and --cache"))
+                    Failure::Usage(format!(
+                        "there is no home folder ({error}); name folders with --data and --cache"
+                    ))
                 })?;
                 (
                     data.map(given).transpose()?.unwrap_or_else(|| user.data_dir().join("rewake")),
@@ -96,11 +100,8 @@ impl Places {
 
     /// A host over the store as it is opened.
     pub(crate) fn host(&self, store: Arc<SqliteStore>) -> Result<Opened, Failure> {
-        let config = Config {
-            data: self.data.clone(),
-            cache: self.cache.clone(),
-            snapshot_entries: SNAPSHOT_ENTRIES,
-        };
+        let config =
+            Config { data: self.data.clone(), cache: self.cache.clone(), snapshot_entries: SNAPSHOT_ENTRIES };
         let host = Host::open(&config, store.clone())?;
         Ok(Opened { host, store })
     }

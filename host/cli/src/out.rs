@@ -2,6 +2,7 @@
 //! stopped because a pager was closed. Knows no sessions.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::Failure;
 use crate::text::{one_line, plain};
@@ -10,6 +11,9 @@ use crate::text::{one_line, plain};
 const BUFFER_BYTES: usize = 32 << 10;
 /// Characters of the line that says what is being done.
 const STATUS_CHARS_MAX: usize = 70;
+
+/// Whether a line on standard error says what is being done, for whoever writes next.
+static HAS_STATUS: AtomicBool = AtomicBool::new(false);
 
 /// How a line looks, where colours are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +33,7 @@ pub(crate) struct Out {
     buffer: String,
     is_styled: bool,
     /// Whether a line on standard error can say what is being done, and go again.
-    has_status: bool,
-    is_status_shown: bool,
+    can_show_status: bool,
     is_closed: bool,
 }
 
@@ -43,8 +46,7 @@ impl Out {
         Out {
             buffer: String::new(),
             is_styled: is_terminal && !is_dumb && !set("NO_COLOR"),
-            has_status: is_terminal && !is_dumb && io::stderr().is_terminal(),
-            is_status_shown: false,
+            can_show_status: is_terminal && !is_dumb && io::stderr().is_terminal(),
             is_closed: false,
         }
     }
@@ -79,7 +81,7 @@ impl Out {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        self.clear_status();
+        clear_status();
         let bytes = std::mem::take(&mut self.buffer);
         if self.is_closed {
             return Ok(());
@@ -102,23 +104,24 @@ impl Out {
 
     /// Shows what is being done, until something is written.
     pub(crate) fn status(&mut self, text: &str) {
-        if self.has_status {
+        if self.can_show_status {
             let line = format!("\r\x1b[2K\x1b[2m{}\x1b[0m", one_line(text, STATUS_CHARS_MAX));
             let _ = io::stderr().lock().write_all(line.as_bytes());
-            self.is_status_shown = true;
+            HAS_STATUS.store(true, Ordering::Relaxed);
         }
     }
+}
 
-    /// Takes away what [`Out::status`] showed.
-    pub(crate) fn clear_status(&mut self) {
-        if std::mem::take(&mut self.is_status_shown) {
-            let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
-        }
+/// Takes away what [`Out::status`] showed.
+pub(crate) fn clear_status() {
+    if HAS_STATUS.swap(false, Ordering::Relaxed) {
+        let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
     }
 }
 
 /// Says something on standard error. What is harmful in it goes; that nobody reads it changes nothing.
 pub(crate) fn note(text: &str) {
+    clear_status();
     let line = format!("rewake: {}\n", plain(text).trim_end());
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
@@ -149,13 +152,8 @@ mod tests {
 
     #[test]
     fn lines_are_styled_only_where_colours_are_wanted() {
-        let mut out = Out {
-            buffer: String::new(),
-            is_styled: true,
-            has_status: false,
-            is_status_shown: false,
-            is_closed: false,
-        };
+        let mut out =
+            Out { buffer: String::new(), is_styled: true, can_show_status: false, is_closed: false };
         out.line(Style::Dim, "a\x1b[31m").unwrap();
         out.line(Style::Plain, "b").unwrap();
         out.is_styled = false;

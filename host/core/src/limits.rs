@@ -13,16 +13,28 @@ pub const INBOX_ROWS_MAX: usize = 1_000;
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Messages that one turn takes in together.
 pub const BATCH_MESSAGES_MAX: usize = 32;
+/// Bytes of the messages that one turn takes in together; a single one always fits.
+pub const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Questions that one step asks.
+pub const QUESTIONS_MAX: usize = 16;
+/// Bytes of one question: its text, choices and schema.
+pub const QUESTION_BYTES_MAX: usize = 64 << 10;
+/// Observations between two calls of a step.
+pub const OBSERVATIONS_MAX: usize = 500_000;
 /// Tool uses of one `tools.call`.
 pub const USES_MAX: usize = 64;
 /// Bytes of one tool use's input.
 pub const TOOL_INPUT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the inputs of all uses of one `tools.call`.
+pub const TOOL_INPUTS_BYTES_MAX: usize = 4 << 20;
 /// Characters of a hook's context, and of its reason (hooks.md).
 pub const HOOK_TEXT_CHARS_MAX: usize = 10_000;
 /// Characters of a title.
 pub const TITLE_CHARS_MAX: usize = 64;
 /// Bytes of a marker's or an agent message's content.
 pub const SAID_BYTES_MAX: usize = 1 << 20;
+/// Arrays and objects inside one another in a marker's data.
+pub const MARKER_LEVELS_MAX: usize = 64;
 /// Bytes of a harness's saved state.
 pub const STATE_BYTES_MAX: usize = 16 << 20;
 /// Steps of one turn.

@@ -17,7 +17,6 @@ use rewake_wire::{Event, Sender};
 use thiserror::Error;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
-use crate::PROJECT;
 use crate::audit::{self, Replayed, Verified};
 use crate::bundle::Bundle;
 use crate::components::Components;
@@ -29,6 +28,7 @@ use crate::load::{self, Unreadable};
 use crate::plan::{self, NewSession, PlanError};
 use crate::providers::Models;
 use crate::workspace::{self, Copied, WorkspaceError};
+use crate::{HOST_VERSION, PROJECT};
 
 /// Where a host keeps things.
 #[derive(Clone, Debug)]
@@ -230,7 +230,12 @@ impl Host {
         }
         let inner = &self.0;
         if let Some(fault) = inner.store.fault(id).await? {
-            return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
+            // Another version may replay what this one could not.
+            if fault.host_version != HOST_VERSION {
+                inner.store.set_fault(id, None).await?;
+            } else {
+                return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
+            }
         }
         let asked_ms = boot_ms();
         let dead = |host: &HostId| inner.lock.is_dead(host);

@@ -49,6 +49,11 @@ impl Followers {
         self.0.subscribe()
     }
 
+    /// Whether anybody listens.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
     /// Nobody needs to listen.
     pub(crate) fn tell(&self, live: Live) {
         let _ = self.0.send(live);

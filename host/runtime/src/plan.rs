@@ -22,6 +22,8 @@ use crate::providers::SCRIPTED;
 
 /// Characters of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
+/// Bytes of a tool's output, whatever its manifest asks for: it must fit an entry, escaped.
+const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of a tool's input schema.
 const SCHEMA_BYTES_MAX: usize = 256 << 10;
 
@@ -276,7 +278,7 @@ fn limits(component: &Component) -> GuestLimits {
         memory_bytes_max: own.memory_bytes.unwrap_or(64 << 20).min(MEMORY_BYTES_MAX as u64),
         timeout_ms: own.timeout.map_or(timeout_ms, |own| u64::try_from(own.as_millis()).unwrap_or(u64::MAX)),
         fuel_max: own.fuel.unwrap_or(fuel_max),
-        output_bytes_max: own.output_bytes.unwrap_or(256 << 10),
+        output_bytes_max: own.output_bytes.unwrap_or(256 << 10).min(OUTPUT_BYTES_MAX),
     }
 }
 

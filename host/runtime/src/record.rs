@@ -9,6 +9,7 @@ use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Mismatch, Refusal};
 use rewake_core::fact::{Observed, StepObserved};
 use rewake_core::ids::Seed;
+use rewake_core::limits::OBSERVATIONS_MAX;
 use rewake_core::replay::{Recorded, Replay};
 use thiserror::Error;
 use tokio::sync::watch;
@@ -126,7 +127,7 @@ impl Recorder {
             return Ok(recorded);
         }
         let observed = live(self);
-        self.pending.push(observed.clone());
+        self.observed(observed.clone())?;
         Ok(observed)
     }
 
@@ -142,8 +143,16 @@ impl Recorder {
     }
 
     /// Keeps what was observed live.
-    pub(crate) fn observed(&mut self, observed: Observed) {
+    ///
+    /// # Errors
+    /// If the step has observed more without any call than is recorded together.
+    pub(crate) fn observed(&mut self, observed: Observed) -> wasmtime::Result<()> {
+        if self.pending.len() >= OBSERVATIONS_MAX {
+            let (got, max) = (self.pending.len() as u64 + 1, OBSERVATIONS_MAX as u64);
+            return Err(self.stopped(Refusal::Limit { what: "observations between two calls", got, max }));
+        }
         self.pending.push(observed);
+        Ok(())
     }
 
     /// Opens the next call: its place, and what is recorded of it. None: it is live.

@@ -78,8 +78,14 @@ pub(crate) fn messages(rows: &[Row], turn: u32) -> (Vec<Draft>, Vec<u64>) {
         Command::Message { parts } => Some((row, parts)),
         _ => None,
     });
+    let mut bytes = 0;
     batch
         .take(limits::BATCH_MESSAGES_MAX)
+        .take_while(|(_, parts)| {
+            let before = bytes;
+            bytes += parts.iter().map(rewake_wire::Part::len).sum::<usize>();
+            before == 0 || bytes <= limits::BATCH_BYTES_MAX
+        })
         .map(|(row, parts)| {
             let body = UserMessage { n: row.n, sender: row.sender.clone(), parts: parts.clone() };
             (Draft::by(actor(&row.sender), Place::turn(turn), body), row.n)

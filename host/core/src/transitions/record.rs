@@ -48,8 +48,14 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         });
     }
     match fact {
-        Fact::StepObserved(_) | Fact::LogLines(_) | Fact::AgentMessage(_) | Fact::AgentTitle(_) => Ok(()),
-        Fact::Custom(custom) if custom.kind.len() > CUSTOM.len() && custom.kind.starts_with(CUSTOM) => Ok(()),
+        Fact::AgentMessage(body) => {
+            let bytes = body.parts.iter().map(rewake_wire::Part::len).sum();
+            within("bytes of a message of the agent", bytes, limits::SAID_BYTES_MAX)
+        }
+        Fact::StepObserved(_) | Fact::LogLines(_) | Fact::AgentTitle(_) => Ok(()),
+        Fact::Custom(custom) if custom.kind.len() > CUSTOM.len() && custom.kind.starts_with(CUSTOM) => {
+            shallow(&custom.data)
+        }
         Fact::ModelStarted(_) => Ok(()),
         Fact::ModelCompleted(body) => is_kind(session, body.start, place, CallKind::Model),
         Fact::ModelLost(body) => is_kind(session, body.start, place, CallKind::Model),
@@ -65,6 +71,24 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         Fact::HookVerdict(body) => judged(session, place, body),
         _ => Err(Refusal::Rule("a step may not record that")),
     }
+}
+
+/// What holds a marker, a snapshot or a client's event, must be readable too: readers of JSON bound depth.
+fn shallow(data: &serde_json::Value) -> Result<(), Refusal> {
+    within("levels of a marker's data", depth(data), limits::MARKER_LEVELS_MAX)
+}
+
+/// Arrays and objects inside one another; no deeper than what a reader of JSON has let in.
+fn depth(data: &serde_json::Value) -> usize {
+    match data {
+        serde_json::Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        serde_json::Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn within(what: &'static str, got: usize, max: usize) -> Result<(), Refusal> {
+    if got > max { Err(Refusal::Limit { what, got: got as u64, max: max as u64 }) } else { Ok(()) }
 }
 
 fn session_start(session: &Session, place: Place, body: &HookStarted) -> Result<(), Refusal> {
@@ -105,13 +129,9 @@ fn judged(session: &Session, place: Place, body: &HookVerdict) -> Result<(), Ref
 }
 
 fn requested(session: &Session, body: &ToolsRequested) -> Result<(), Refusal> {
-    if body.uses.len() > limits::USES_MAX {
-        return Err(Refusal::Limit {
-            what: "tool uses of one call",
-            got: body.uses.len() as u64,
-            max: limits::USES_MAX as u64,
-        });
-    }
+    within("tool uses of one call", body.uses.len(), limits::USES_MAX)?;
+    let bytes = body.uses.iter().map(|one| one.input.len() + one.name.len() + one.id.len()).sum();
+    within("bytes of the inputs of one call's tool uses", bytes, limits::TOOL_INPUTS_BYTES_MAX)?;
     let hooks = &session.pins().hooks;
     let judges = |hook: &u32| hooks.get(*hook as usize).is_some_and(|pin| pin.event == HookEvent::PreToolUse);
     if !body.uses.iter().all(|one| one.hooks.iter().all(judges)) {

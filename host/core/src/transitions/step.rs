@@ -58,8 +58,23 @@ fn check_questions(session: &Session, next: &Next) -> Result<(), Refusal> {
     if questions.is_empty() {
         return Err(Refusal::Conflict("the harness ended its step with `ask` and no question".into()));
     }
+    if questions.len() > limits::QUESTIONS_MAX {
+        let (got, max) = (questions.len(), limits::QUESTIONS_MAX);
+        return Err(Refusal::Conflict(format!(
+            "the harness asks {got} questions at once; at most {max} are taken"
+        )));
+    }
     let mut seen = std::collections::BTreeSet::new();
     for question in questions {
+        let schema = question.schema.as_ref().map_or(0, String::len);
+        let bytes = question.text.len() + question.choices.iter().map(String::len).sum::<usize>() + schema;
+        if bytes > limits::QUESTION_BYTES_MAX {
+            let max = limits::QUESTION_BYTES_MAX;
+            return Err(Refusal::Conflict(format!(
+                "the question {:?} has {bytes} bytes; at most {max} are taken",
+                limits::cut(&question.id, 64)
+            )));
+        }
         if question.id.is_empty() || question.id.len() > limits::ID_BYTES_MAX {
             return Err(Refusal::Conflict(format!(
                 "the question's id {:?} must have 1 to {} bytes",

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rewake_core::Session;
 use rewake_core::effect::Effect;
 use rewake_core::entry::Entry;
-use rewake_core::fact::{Decision as Verdict, Fact, RequestedUse};
+use rewake_core::fact::{Decision as Verdict, Fact, ModelOutcome, RequestedUse};
 use rewake_core::limits::RERUNS_MAX;
+use rewake_wire::Usage;
 
 use crate::world::World;
 use crate::{contexts, inbox, starts};
@@ -18,6 +19,7 @@ pub(crate) fn all(world: &World) {
     once_is_once(world);
     nothing_runs_that_was_not_let_pass(world);
     reruns_are_counted(world);
+    usage_is_added_up(world);
     every_fold_is_its_snapshot(world);
     inbox::every_row_is_taken_once(world);
     inbox::interrupts_end_what_they_name(world);
@@ -143,6 +145,28 @@ fn reruns_are_counted(world: &World) {
             _ => {}
         }
     }
+}
+
+/// What models counted stands in every turn's end, and all of it in the session.
+fn usage_is_added_up(world: &World) {
+    let (mut of_turn, mut of_all) = (Usage::default(), Usage::default());
+    for fact in world.facts() {
+        let told = match fact {
+            Fact::ModelCompleted(body) => {
+                if let ModelOutcome::Completion { usage, .. } = &body.outcome {
+                    of_turn = of_turn.plus(*usage);
+                    of_all = of_all.plus(*usage);
+                }
+                continue;
+            }
+            Fact::TurnCompleted(body) => body.usage,
+            Fact::TurnInterrupted(body) => body.usage,
+            Fact::TurnFailed(body) => body.usage,
+            _ => continue,
+        };
+        assert_eq!(told, std::mem::take(&mut of_turn));
+    }
+    assert_eq!(world.view.usage, of_all);
 }
 
 /// `fold(journal[..n])` is the snapshot at n, as it is written and read again.

@@ -1,8 +1,12 @@
 //! What steps are told: everything that was taken in for them, in order, once; and what hooks had to say
 //! again, where the step that heard it did not complete.
 
-use rewake_core::fact::{Fact, StepInput};
+use rewake_core::command::Command;
+use rewake_core::decide::{Input, StepEnd, StepOutcome};
+use rewake_core::fact::{Fact, Next, Question, StepInput};
+use rewake_wire::Part;
 
+use crate::bench::Bench;
 use crate::check::is_turn_end;
 use crate::driver::run;
 use crate::pins::{GREETER, SETUP};
@@ -70,4 +74,29 @@ fn what_hooks_said_to_a_step_that_trapped_is_said_to_the_next() {
     let said = vec![format!("startup by {GREETER}"), format!("startup by {SETUP}")];
     assert_eq!(heard, [said.clone(), said.clone()]);
     assert_eq!(world.view.pending.contexts, said, "and to the one after");
+}
+
+#[test]
+fn answers_to_an_interrupted_turn_are_no_answers_to_the_next() {
+    let mut bench = Bench::in_step();
+    let question = |id: &str| Question { id: id.into(), text: "?".into(), choices: vec![], schema: None };
+    let next = Next::Ask(vec![question("q1"), question("q2")]);
+    let outcome = StepOutcome::Completed { next, state: None, calls: Default::default() };
+    let end = StepEnd { outcome, ordinal: 0, observed: vec![], logs: None, rows: vec![] };
+    let decision = rewake_core::decide(&bench.session, Input::StepEnd(end)).unwrap();
+    bench.add_all(decision.entries).unwrap();
+    for command in [
+        Command::Answer { question: "q1".into(), value: "1".into() },
+        Command::Interrupt { turn: 1 },
+        Command::Message { parts: vec![Part::text("again")] },
+    ] {
+        let decision = bench.due(vec![command]);
+        bench.add_all(decision.entries).unwrap();
+    }
+    let started = bench.due(vec![]);
+    let [draft] = &started.entries[..] else { panic!("one entry, not {started:?}") };
+    let Fact::StepStarted(body) = &draft.fact else { panic!("a step, not {draft:?}") };
+    assert_eq!(body.input.answers, vec![]);
+    assert_eq!(body.input.messages.len(), 1);
+    assert_eq!(body.input.unfinished.as_ref().map(|one| one.turn), Some(1));
 }

@@ -9,7 +9,9 @@ use rewake_core::fact::{
     ToolsRequested, TurnCompleted,
 };
 use rewake_core::ids::Digest;
-use rewake_core::limits::{RETRIES_MAX, SESSION_ENTRIES_MAX, USES_MAX};
+use rewake_core::limits::{
+    MARKER_LEVELS_MAX, RETRIES_MAX, SAID_BYTES_MAX, SESSION_ENTRIES_MAX, TOOL_INPUTS_BYTES_MAX, USES_MAX,
+};
 use rewake_wire::{Outcome, Usage};
 
 use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, tool_started, verdict};
@@ -284,4 +286,47 @@ fn only_hooks_that_are_due_are_told_of_the_start() {
     refused(&bench, place, started.clone(), not_due);
     let mut stepped = Bench::in_step();
     assert_eq!(stepped.record(place, started), Err(Refusal::Rule(not_due)), "after the first step");
+}
+
+#[test]
+fn a_marker_is_no_deeper_than_its_snapshot_can_be_read() {
+    let nested = |levels| {
+        let data = (0..levels).fold(serde_json::Value::Null, |inner, level| match level % 2 {
+            0 => serde_json::json!([inner]),
+            _ => serde_json::json!({ "in": inner }),
+        });
+        Custom { kind: "custom.note".into(), data }
+    };
+    let mut bench = Bench::in_step();
+    let max = MARKER_LEVELS_MAX as u64;
+    let deep = Refusal::Limit { what: "levels of a marker's data", got: max + 1, max };
+    assert_eq!(bench.record(USE, nested(MARKER_LEVELS_MAX + 1)), Err(deep));
+    bench.record(USE, nested(MARKER_LEVELS_MAX)).unwrap();
+    let snapshot = serde_json::to_vec(&bench.session).unwrap();
+    let read: rewake_core::Session = serde_json::from_slice(&snapshot).unwrap();
+    assert_eq!(read, bench.session);
+}
+
+#[test]
+fn what_a_guest_says_and_asks_for_is_bounded() {
+    let say = |bytes: usize| AgentMessage { parts: vec![rewake_wire::Part::text("x".repeat(bytes))] };
+    let call = |bytes: usize| {
+        let one = rewake_core::fact::RequestedUse {
+            id: String::new(),
+            name: String::new(),
+            input: "x".repeat(bytes),
+            arguments: arguments(),
+            hooks: vec![],
+        };
+        ToolsRequested { uses: vec![one] }
+    };
+    let over = |fact: Fact, what, max: usize| {
+        let refused = Bench::in_step().record(USE, fact);
+        assert_eq!(refused, Err(Refusal::Limit { what, got: max as u64 + 1, max: max as u64 }));
+    };
+    over(say(SAID_BYTES_MAX + 1).into(), "bytes of a message of the agent", SAID_BYTES_MAX);
+    let inputs = "bytes of the inputs of one call's tool uses";
+    over(call(TOOL_INPUTS_BYTES_MAX + 1).into(), inputs, TOOL_INPUTS_BYTES_MAX);
+    Bench::in_step().record(USE, say(SAID_BYTES_MAX)).unwrap();
+    Bench::in_step().record(USE, call(TOOL_INPUTS_BYTES_MAX)).unwrap();
 }

@@ -28,6 +28,8 @@ struct Guest<'d, 'w> {
     ordinal: u32,
     observed: Vec<Observed>,
     memory: Digest,
+    /// It has recorded a call.
+    is_further: bool,
     calls: BTreeMap<String, u64>,
 }
 
@@ -44,6 +46,7 @@ pub(crate) fn run_step(driver: &mut Driver<'_>) -> Result<(), Stop> {
         step: Place::step(turn, number),
         ordinal: 0,
         observed: Vec::new(),
+        is_further: false,
         memory: told(&saved, &fixed.input, fixed.seed),
         calls: BTreeMap::new(),
     };
@@ -94,7 +97,8 @@ impl Guest<'_, '_> {
             Op::Log => {}
             Op::Model => return self.model(),
             Op::Tools(uses) => return self.tools(uses),
-            Op::Kill => {
+            Op::Stumble if !self.is_further => {}
+            Op::Kill | Op::Stumble => {
                 self.driver.world.die();
                 return Err(Stop::Crashed);
             }
@@ -122,6 +126,7 @@ impl Guest<'_, '_> {
         self.ordinal += 1;
         let recorded =
             self.replay.call(self.ordinal, function).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+        self.is_further |= recorded.is_none();
         if recorded.is_none() && !self.observed.is_empty() {
             let items = std::mem::take(&mut self.observed);
             let place = Place { ordinal: before, ..self.step };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rewake_core::command::Command;
 use rewake_core::fact::Fact;
+use rewake_core::limits::{BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX};
 
 use crate::bench::Bench;
 use crate::check::is_turn_end;
@@ -114,4 +115,22 @@ fn an_interrupt_for_an_earlier_turn_ends_nothing() {
     assert!(!late.drops_guest);
     bench.add_all(late.entries).unwrap();
     assert_eq!(bench.session.turn.as_ref().map(|turn| turn.number), Some(2), "the second turn goes on");
+}
+
+#[test]
+fn a_turn_takes_in_a_batch_and_leaves_the_rest() {
+    let big = "x".repeat(MESSAGE_BYTES_MAX);
+    for (messages, taken) in [
+        (vec![message("a"); BATCH_MESSAGES_MAX + 1], BATCH_MESSAGES_MAX),
+        (vec![message(&big); 6], BATCH_BYTES_MAX / MESSAGE_BYTES_MAX),
+        (vec![message(&big)], 1),
+    ] {
+        let decision = Bench::loaded().due(messages);
+        let of_users = decision.entries.iter().filter(|draft| matches!(draft.fact, Fact::UserMessage(_)));
+        assert_eq!(of_users.count(), taken);
+        let Some(Fact::TurnStarted(body)) = decision.entries.last().map(|draft| &draft.fact) else {
+            panic!("messages open a turn, not {:?}", decision.entries)
+        };
+        assert_eq!(body.commands, (1..=taken as u64).collect::<Vec<_>>());
+    }
 }

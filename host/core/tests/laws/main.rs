@@ -11,6 +11,7 @@ mod gate;
 mod golden;
 mod guest;
 mod inbox;
+mod life;
 mod once;
 mod pins;
 mod plan;

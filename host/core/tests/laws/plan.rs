@@ -45,6 +45,8 @@ pub(crate) enum Op {
     Tools(Vec<Use>),
     /// Takes the host with it.
     Kill,
+    /// Takes the host with it, if the step has got further in this run of it.
+    Stumble,
 }
 
 /// One use of a tool.

@@ -30,6 +30,15 @@ fn failures(world: &World) -> Vec<String> {
     codes.collect()
 }
 
+/// What the re-runs were counted as.
+fn again(world: &World) -> Vec<u32> {
+    let counts = world.facts().filter_map(|fact| match fact {
+        Fact::StepRerun(body) => Some(body.again),
+        _ => None,
+    });
+    counts.collect()
+}
+
 proptest! {
     #![proptest_config(config(60))]
 
@@ -39,31 +48,19 @@ proptest! {
         let world = deadly(ops);
         check::all(&world);
         prop_assert_eq!(failures(&world), ["reruns"]);
-        let again: Vec<u32> = world.facts().filter_map(|fact| match fact {
-            Fact::StepRerun(body) => Some(body.again),
-            _ => None,
-        }).collect();
-        prop_assert_eq!(again, (1..=RERUNS_MAX).collect::<Vec<_>>());
+        prop_assert_eq!(again(&world), (1..=RERUNS_MAX).collect::<Vec<_>>());
         prop_assert_eq!(world.crashes, RERUNS_MAX + 1);
     }
 }
 
 #[test]
 fn re_runs_that_get_further_are_not_counted_together() {
-    let calls = usize::try_from(RERUNS_MAX).unwrap() * 3;
-    let world = run(Plan {
-        steps: vec![StepPlan { ops: vec![Op::Say; calls], ending: EndPlan::Done }],
-        turn_steps: 1,
-        messages: 1,
-        // One message more before every crash: the load, the re-run, the message, the moment after it.
-        crashes: [vec![13], vec![3; calls - 2]].concat(),
-        mischief: vec![],
-        snapshot_every: 0,
-        unload_every: 0,
-        calm: true,
-    });
+    let calls = RERUNS_MAX * 3;
+    let world = deadly((0..calls).flat_map(|_| [Op::Say, Op::Stumble]).collect());
     check::all(&world);
     assert_eq!(failures(&world), Vec::<String>::new());
-    assert!(world.crashes > RERUNS_MAX + 1, "{} crashes", world.crashes);
-    assert_eq!(world.facts().filter(|fact| matches!(fact, Fact::AgentMessage(_))).count(), calls);
+    assert_eq!(world.crashes, calls);
+    assert_eq!(again(&world), vec![1; calls as usize]);
+    let said = world.facts().filter(|fact| matches!(fact, Fact::AgentMessage(_))).count();
+    assert_eq!(said, calls as usize);
 }

@@ -95,7 +95,11 @@ impl Ledger {
         };
         self.store.append(append).await?;
         self.durable = self.session.head;
-        for entry in std::mem::take(&mut self.entries) {
+        let entries = std::mem::take(&mut self.entries);
+        if !self.followers.is_followed() {
+            return Ok(());
+        }
+        for entry in entries {
             let event = view::event(&self.session.id, &entry);
             self.followers.tell(Live::Entry(Arc::new(event)));
         }

@@ -55,8 +55,8 @@ pub(super) fn replayed_ready(recorder: &mut Recorder) -> Result<Option<Vec<u32>>
     }
 }
 
-pub(super) fn observed_ready(recorder: &mut Recorder, ready: &[u32]) {
-    recorder.observed(Observed::Ready(ready.to_vec()));
+pub(super) fn observed_ready(recorder: &mut Recorder, ready: &[u32]) -> Result<()> {
+    recorder.observed(Observed::Ready(ready.to_vec()))
 }
 
 pub(super) fn random(recorder: &mut Recorder, length: usize) -> Vec<u8> {

@@ -144,7 +144,6 @@ impl Imports for StepImports {
     }
 
     fn observed_ready(&mut self, _function: &'static str, ready: &[u32]) -> Result<()> {
-        ambient::observed_ready(&mut self.recorder, ready);
-        Ok(())
+        ambient::observed_ready(&mut self.recorder, ready)
     }
 }

@@ -54,7 +54,7 @@ pub(super) async fn events(imports: &mut StepImports, slice: session::Slice) -> 
         }
         Some(_) => Ok(events),
         None => {
-            imports.recorder.observed(Observed::Events { slice: asked, head, result });
+            imports.recorder.observed(Observed::Events { slice: asked, head, result })?;
             Ok(events)
         }
     }

@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 
 use super::SqliteStore;
 use super::failure::reading;
-use super::writer::{Operation, Stop};
+use super::job::{Operation, Stop};
 use crate::StoreError;
 use crate::ports::{Answer, Blob, Blobs};
 

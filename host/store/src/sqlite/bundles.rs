@@ -5,7 +5,7 @@ use rewake_core::ids::{Digest, Timestamp};
 use sqlx::{Row as _, SqliteConnection};
 
 use super::failure::reading;
-use super::writer::{Operation, Stop};
+use super::job::{Operation, Stop};
 use super::{SqliteStore, now, rows};
 use crate::ports::{Answer, Bundle, BundleName, Bundles};
 use crate::{StoreError, checks};

@@ -3,8 +3,8 @@
 use rewake_core::ids::{Digest, Head};
 use sqlx::{Row as _, SqliteConnection};
 
+use super::job::Prepared;
 use super::rows::digest;
-use super::writer::Prepared;
 use crate::{Position, StoreError};
 
 /// Why an append cannot be committed as things stand; none if it can.

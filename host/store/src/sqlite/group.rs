@@ -8,7 +8,7 @@ use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use super::writer::Prepared;
+use super::job::Prepared;
 
 type Bound<'q> = Query<'q, Sqlite, SqliteArguments>;
 

@@ -12,9 +12,10 @@ use tokio::sync::oneshot;
 
 use super::failure::reading;
 use super::group::{self, Part};
+use super::job::{Job, Operation, Prepared, Stop};
 use super::rows;
 use super::shared::Keys;
-use super::writer::{Job, Operation, Prepared, Stop, newest_entry_id};
+use super::writer::newest_entry_id;
 use super::{SqliteStore, now};
 use crate::ports::{Answer, Append, Blob, Journal, NewSession};
 use crate::{Result, StoreError, checks};

@@ -6,7 +6,7 @@ use rewake_core::ids::{HostId, SessionId, Timestamp};
 use sqlx::{Row as _, SqliteConnection};
 
 use super::failure::reading;
-use super::writer::{Operation, Stop};
+use super::job::{Operation, Stop};
 use super::{SqliteStore, now, rows};
 use crate::ports::{Answer, Lease, Leases};
 use crate::{Position, StoreError};

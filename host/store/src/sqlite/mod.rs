@@ -10,6 +10,7 @@ mod culprit;
 mod failure;
 mod group;
 mod inbox;
+mod job;
 mod journal;
 mod leases;
 mod rows;
@@ -29,8 +30,9 @@ use rewake_core::ids::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use connect::Location;
+use job::{Asked, Job, Operation};
 use shared::Shared;
-use writer::{Asked, Job, Operation, Writer};
+use writer::Writer;
 
 use crate::ports::Store;
 use crate::{Result, StoreError};

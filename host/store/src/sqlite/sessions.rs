@@ -7,7 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
 use super::failure::reading;
-use super::writer::{Operation, Stop};
+use super::job::{Operation, Stop};
 use super::{SqliteStore, now, rows};
 use crate::ports::{Answer, Sessions};
 use crate::{Result, StoreError, checks};

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, Notify, RwLock};
 
 use super::connect::{Location, closed};
 use super::failure::reading;
-use super::writer::Prepared;
+use super::job::Prepared;
 use crate::{Result, StoreError};
 
 /// Sessions whose keys are remembered.
@@ -89,7 +89,7 @@ impl Shared {
     }
 
     /// Counts what a group added to the log.
-    pub(super) fn committed(&self, appends: &[Box<Prepared>]) {
+    pub(super) fn committed(&self, appends: &[Prepared]) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         let payloads: u64 = appends.iter().map(|one| one.bytes() as u64).sum();
         let added = payloads + (appends.len() as u64).max(1) * APPEND_LOG_BYTES;

@@ -5,7 +5,7 @@ use rewake_core::ids::{Digest, SessionId};
 use sqlx::{Row as _, SqliteConnection};
 
 use super::failure::reading;
-use super::writer::{Operation, Stop};
+use super::job::{Operation, Stop};
 use super::{SqliteStore, rows};
 use crate::StoreError;
 use crate::ports::{Answer, SavedState, Snapshot, Snapshots, States};

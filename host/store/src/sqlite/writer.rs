@@ -2,20 +2,18 @@
 //! after the commit. Knows how a group ends, well or not; what is written is `group.rs`'s and each
 //! operation's own.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use rewake_core::ids::{Digest, Head};
 use sqlx::{Executor as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::closed;
 use super::failure::{Verdict, judge, not_written};
 use super::group::Part;
+use super::job::{Group, Job, Prepared};
 use super::shared::Shared;
 use super::{culprit, group};
-use crate::ports::{Append, Blob};
 use crate::{Result, StoreError};
 
 /// Jobs that may wait for the writer before callers wait to queue theirs.
@@ -28,154 +26,6 @@ const GROUP_ENTRIES_MAX: usize = 1_024;
 const GROUP_BYTES_MAX: usize = 16 << 20;
 /// How often a group is tried again because another process used the ids its entries would have had.
 const ID_RACES_MAX: u32 = 16;
-
-/// What the writer can be asked.
-pub(super) enum Job {
-    /// Appends, committed together in one round trip.
-    Append(Box<Prepared>),
-    /// Anything else that writes, in the same transactions.
-    Other(Box<dyn Task>),
-    /// Ends the writer once all before it is done.
-    Close(oneshot::Sender<()>),
-}
-
-/// An append that is checked, with what the text needs and where its answer goes.
-pub(super) struct Prepared {
-    pub(super) session: i64,
-    pub(super) project: i64,
-    pub(super) append: Append,
-    pub(super) head: Head,
-    /// Digests of the payloads that are kept as blobs, by seq; the blobs themselves.
-    pub(super) payload_digests: BTreeMap<u64, Digest>,
-    pub(super) payload_blobs: Vec<Blob>,
-    pub(super) answer: oneshot::Sender<Result<()>>,
-}
-
-impl Prepared {
-    /// All blobs that go with it.
-    pub(super) fn blobs(&self) -> impl Iterator<Item = &Blob> {
-        self.append.blobs.iter().chain(&self.payload_blobs)
-    }
-
-    /// Bytes that it adds besides its rows.
-    pub(super) fn bytes(&self) -> usize {
-        let payloads = self.append.records.iter().filter_map(|record| record.payload.as_ref());
-        payloads.map(|payload| payload.bytes.len()).sum::<usize>()
-            + self.append.blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>()
-            + self.append.state.as_ref().map_or(0, |state| state.bytes.len())
-    }
-}
-
-/// How an operation inside a transaction fails.
-pub(super) enum Stop {
-    /// It refuses, having written nothing.
-    Refused(StoreError),
-    /// SQLite failed: the transaction is to be undone.
-    Sql(sqlx::Error),
-}
-
-impl From<sqlx::Error> for Stop {
-    fn from(error: sqlx::Error) -> Self {
-        Stop::Sql(error)
-    }
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Stop::Refused(error)
-    }
-}
-
-/// Something that writes within the writer's transaction. It may be run more than once; only its last run
-/// counts. It must find all reasons to refuse before it writes.
-pub(super) trait Operation: Send + 'static {
-    /// What it answers.
-    type Output: Send + 'static;
-    /// Runs it.
-    fn run<'c>(
-        &'c self,
-        connection: &'c mut SqliteConnection,
-    ) -> BoxFuture<'c, std::result::Result<Self::Output, Stop>>;
-}
-
-/// An operation of any output, with where its answer goes.
-pub(super) trait Task: Send {
-    /// Runs the operation and keeps its answer. An error is SQLite's.
-    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, sqlx::Result<()>>;
-    /// Gives the kept answer, or an error instead.
-    fn answer(self: Box<Self>, instead: Option<StoreError>);
-    /// Whether nobody waits for the answer any more.
-    fn is_abandoned(&self) -> bool;
-}
-
-/// An operation and its caller.
-pub(super) struct Asked<O: Operation> {
-    operation: O,
-    outcome: Option<Result<O::Output>>,
-    answer: oneshot::Sender<Result<O::Output>>,
-}
-
-impl<O: Operation> Asked<O> {
-    pub(super) fn new(operation: O, answer: oneshot::Sender<Result<O::Output>>) -> Self {
-        Asked { operation, outcome: None, answer }
-    }
-}
-
-impl<O: Operation> Task for Asked<O> {
-    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, sqlx::Result<()>> {
-        Box::pin(async move {
-            self.outcome = None;
-            match self.operation.run(connection).await {
-                Ok(output) => self.outcome = Some(Ok(output)),
-                Err(Stop::Refused(refusal)) => self.outcome = Some(Err(refusal)),
-                Err(Stop::Sql(error)) => return Err(error),
-            }
-            Ok(())
-        })
-    }
-
-    fn answer(self: Box<Self>, instead: Option<StoreError>) {
-        let outcome = match instead {
-            Some(error) => Err(error),
-            None => self.outcome.unwrap_or(Err(StoreError::Closed)),
-        };
-        // A caller that is gone needs no answer.
-        let _ = self.answer.send(outcome);
-    }
-
-    fn is_abandoned(&self) -> bool {
-        self.answer.is_closed()
-    }
-}
-
-/// What one transaction is made of.
-#[derive(Default)]
-pub(super) struct Group {
-    appends: Vec<Box<Prepared>>,
-    others: Vec<Box<dyn Task>>,
-}
-
-impl Group {
-    fn len(&self) -> usize {
-        self.appends.len() + self.others.len()
-    }
-
-    fn answer(self, error: Option<&StoreError>) {
-        for one in self.appends {
-            let _ = one.answer.send(error.cloned().map_or(Ok(()), Err));
-        }
-        for other in self.others {
-            other.answer(error.cloned());
-        }
-    }
-
-    /// Each job as a group of its own.
-    fn apart(self) -> impl Iterator<Item = Group> {
-        let appends = self.appends.into_iter().map(|one| Group { appends: vec![one], others: vec![] });
-        let others = self.others.into_iter().map(|other| Group { appends: vec![], others: vec![other] });
-        others.chain(appends)
-    }
-}
 
 /// The task's own state.
 pub(super) struct Writer {
@@ -259,7 +109,7 @@ impl Writer {
                     if full || !is_first {
                         later.push_back(Job::Append(one));
                     } else {
-                        group.appends.push(one);
+                        group.appends.push(*one);
                     }
                 }
                 Job::Other(task) if task.is_abandoned() => drop(task),
@@ -352,26 +202,27 @@ impl Writer {
         }
     }
 
-    /// After a failure whose outcome is unknown: everyone who waits is told so, all connections are
-    /// closed, and the file is opened again. What callers believed is checked by the head of their next
-    /// append.
+    /// After a failure whose outcome is unknown: all connections are closed and the file is opened again,
+    /// and everyone who asked for something before that is told so. What callers believe from then on is
+    /// checked by the head of their next append.
     async fn lose(&mut self, group: Group, error: &sqlx::Error) {
-        let unknown = StoreError::Unknown(error.to_string());
-        group.answer(Some(&unknown));
-        let queued: Vec<Job> = std::mem::take(&mut self.waiting).into();
-        let more = std::iter::from_fn(|| self.queue.try_recv().ok());
-        for job in queued.into_iter().chain(more) {
-            match job {
-                Job::Append(one) => drop(one.answer.send(Err(unknown.clone()))),
-                Job::Other(task) => task.answer(Some(unknown.clone())),
-                Job::Close(done) => self.waiting.push_back(Job::Close(done)),
-            }
-        }
         if let Some(connection) = self.connection.take() {
             closed(connection).await;
         }
         if let Err(error) = self.reopen().await {
             tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
+        }
+        let unknown = StoreError::Unknown(error.to_string());
+        group.answer(Some(&unknown));
+        // What is there now, and no more: who asks again at once must not keep the writer here.
+        let queued = std::iter::from_fn(|| self.queue.try_recv().ok()).take(QUEUE_JOBS_MAX);
+        let jobs: Vec<Job> = std::mem::take(&mut self.waiting).into_iter().chain(queued).collect();
+        for job in jobs {
+            match job {
+                Job::Append(one) => drop(one.answer.send(Err(unknown.clone()))),
+                Job::Other(task) => task.answer(Some(unknown.clone())),
+                Job::Close(done) => self.waiting.push_back(Job::Close(done)),
+            }
         }
     }
 
@@ -398,14 +249,14 @@ async fn transact(
         for other in &mut group.others {
             other.run(connection).await?;
         }
+        // Operations add entries too.
+        *entry_id = newest_entry_id(connection).await?;
         if group.appends.is_empty() {
             connection.execute("COMMIT").await?;
             return Ok(());
         }
-        // Operations add entries too.
-        *entry_id = newest_entry_id(connection).await?;
     }
-    let appends: Vec<&Prepared> = group.appends.iter().map(|one| &**one).collect();
+    let appends: Vec<&Prepared> = group.appends.iter().collect();
     group::execute(connection, &appends, if begun { Part::End } else { Part::Whole }, *entry_id).await?;
     *entry_id += appends.iter().map(|one| one.append.records.len() as i64).sum::<i64>();
     Ok(())

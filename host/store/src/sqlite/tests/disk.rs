@@ -15,7 +15,7 @@ const IN_CHILD: &str = "REWAKE_STORE_TEST_DISK";
 #[test]
 fn after_a_failed_commit_nothing_is_concluded() {
     if std::env::var_os(IN_CHILD).is_some() {
-        tokio::runtime::Runtime::new().unwrap().block_on(failing_disk());
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(failing_disk());
         return;
     }
     // The system would kill a process that passes the limit; ignored signals are handed down.
@@ -37,30 +37,32 @@ fn limit_files(bytes: Option<u64>) {
     setrlimit(Resource::Fsize, Rlimit { current: bytes.or(maximum), maximum }).unwrap();
 }
 
+/// Refused because of the disk: by the writer, or already when the session was looked up.
+fn is_disk(outcome: &crate::Result<()>) -> bool {
+    matches!(outcome, Err(StoreError::Unknown(_) | StoreError::Io { .. }))
+}
+
 async fn failing_disk() {
     let place = Place::new();
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 3).await;
     let mut other = told(&store, "ses_two", 3).await;
-    let log = std::fs::metadata(place.path().with_file_name("rewake.db-wal")).unwrap().len();
-
     let failed = tale.append(3);
-    limit_files(Some(log));
+    // Too small for any page, wherever it is written.
+    limit_files(Some(100));
     let (one, two) = tokio::join!(store.append(failed.clone()), store.append(other.clone().append(1)));
     assert!(matches!(one, Err(StoreError::Unknown(_))), "{one:?}");
     assert!(matches!(two, Err(StoreError::Unknown(_))), "{two:?}");
     let still = store.append(other.clone().append(1)).await;
-    assert!(matches!(still, Err(StoreError::Unknown(_))), "{still:?}");
-    assert!(matches!(store.create(Tale::new("ses_new").creation()).await, Err(StoreError::Unknown(_))));
+    assert!(is_disk(&still), "{still:?}");
+    assert!(is_disk(&store.create(Tale::new("ses_new").creation()).await));
     limit_files(None);
-    println!("LIMIT {:?}", getrlimit(Resource::Fsize));
-    for _ in 0..4 { let r = store.append(other.clone().append(1)).await; println!("TRY {r:?}"); for f in std::fs::read_dir(place.path().parent().unwrap()).unwrap() { let f=f.unwrap(); println!("{:?} {}", f.file_name(), f.metadata().unwrap().len()); } }
-    // The first one to come may still meet the closed file; from then on it is open again.
-    if let Err(error) = store.append(other.clone().append(1)).await {
+
+    // The first one to come may still find the file closed; from then on it is open again.
+    let next = other.append(1);
+    if let Err(error) = store.append(next.clone()).await {
         assert!(matches!(error, StoreError::Unknown(_)), "{error:?}");
-        store.append(other.append(1)).await.expect("the disk is well again");
-    } else {
-        other.append(1);
+        store.append(next).await.expect("the disk is well again");
     }
     let head = store.head(&tale.session).await.unwrap().unwrap();
     match store.append(failed.clone()).await {

@@ -1,0 +1,166 @@
+//! Words for what sessions consist of, used by several commands. Makes sentences; writes nothing. What it
+//! returns is not made harmless yet: whoever writes it does that.
+
+use rewake_core::fact::{ComponentPin, Created, Lost, PluginKind, QuestionAsked, WaitOn};
+use rewake_core::grant::{Access, FsSource};
+use rewake_wire::{Fault, Part, Sender, Usage};
+
+/// A component as it is named everywhere.
+pub(crate) fn component(pin: &ComponentPin) -> String {
+    format!("{}:{}", pin.bundle, pin.name)
+}
+
+/// The word for a kind of plugin.
+pub(crate) fn kind(kind: PluginKind) -> &'static str {
+    match kind {
+        PluginKind::Harness => "harness",
+        PluginKind::Tool => "tool",
+        PluginKind::Hook => "hook",
+    }
+}
+
+/// What each component may do beyond computing, a line each; one line if none may.
+pub(crate) fn grants(created: &Created) -> Vec<String> {
+    let mut lines = Vec::new();
+    for pin in &created.components {
+        for grant in &pin.grants.fs {
+            let may = match grant.access {
+                Access::ReadOnly => "may read",
+                Access::ReadWrite => "may read and write",
+            };
+            let what = match grant.source {
+                FsSource::Workspace => "the session's workspace",
+            };
+            lines.push(format!("{} {may} {} ({what})", component(pin), grant.mount));
+        }
+    }
+    if lines.is_empty() {
+        lines.push("no component may touch files".to_owned());
+    }
+    lines
+}
+
+/// Content as text: what is none is named.
+pub(crate) fn parts(parts: &[Part]) -> String {
+    let texts: Vec<String> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.clone(),
+            Part::Json { json } => json.clone(),
+            Part::Blob { media_type, data } => format!("[{media_type}, {}]", bytes(data.0.len() as u64)),
+            Part::BlobRef { media_type, size, .. } => format!("[{media_type}, {}]", bytes(u64::from(*size))),
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// Who sent something.
+pub(crate) fn sender(sender: &Sender) -> String {
+    match sender {
+        Sender::Operator(name) => name.clone(),
+        Sender::Agent(session) => format!("session {session}"),
+        Sender::Trigger(name) => format!("trigger {name}"),
+        Sender::System => "the host".to_owned(),
+    }
+}
+
+/// Tokens, as far as there are any.
+pub(crate) fn usage(usage: &Usage) -> String {
+    let mut text = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
+    if usage.cache_read_tokens > 0 || usage.cache_write_tokens > 0 {
+        text.push_str(&format!(
+            " (cache: {} read, {} written)",
+            usage.cache_read_tokens, usage.cache_write_tokens
+        ));
+    }
+    text
+}
+
+/// Why the end of a call is not known.
+pub(crate) fn lost(why: Lost) -> &'static str {
+    match why {
+        Lost::Host => "the host died while it ran",
+        Lost::Interrupted => "the turn ended while it ran",
+        Lost::Limit => "it was tried too often",
+    }
+}
+
+/// What a turn waits for.
+pub(crate) fn wait(on: &WaitOn) -> String {
+    match on {
+        WaitOn::Answers(ids) if ids.len() == 1 => "an answer".to_owned(),
+        WaitOn::Answers(ids) => format!("{} answers", ids.len()),
+        WaitOn::Time { until: Some(until), on_message: true } => format!("a message, until {until}"),
+        WaitOn::Time { until: Some(until), on_message: false } => format!("{until}"),
+        WaitOn::Time { until: None, on_message: true } => "a message".to_owned(),
+        WaitOn::Time { until: None, on_message: false } => "nothing that can come".to_owned(),
+    }
+}
+
+/// A question with its choices.
+pub(crate) fn question(asked: &QuestionAsked) -> String {
+    let mut text = format!("[{}] {}", asked.id, asked.text);
+    if !asked.choices.is_empty() {
+        text.push_str(&format!(" ({})", asked.choices.join(" | ")));
+    }
+    text
+}
+
+/// A fault and its report, a line each.
+pub(crate) fn fault(fault: &Fault) -> Vec<String> {
+    let at = fault.seq.map(|seq| format!(" at entry {seq}")).unwrap_or_default();
+    let mut lines = vec![format!("{}{at} (host {}): {}", fault.reason, fault.host_version, fault.detail)];
+    for (name, value) in
+        [("recorded", &fault.expected), ("came", &fault.got), ("first difference", &fault.field)]
+    {
+        if !value.is_empty() {
+            lines.push(format!("{name}: {value}"));
+        }
+    }
+    lines
+}
+
+/// A size that people can read.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 3] = ["KiB", "MiB", "GiB"];
+    if bytes < 1024 {
+        return if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+/// A number of things.
+pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use rewake_core::ids::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn sizes_and_counts_are_words() {
+        assert_eq!(
+            [bytes(1), bytes(1023), bytes(1536), bytes(5 << 30), bytes(1 << 50)],
+            ["1 byte", "1023 bytes", "1.5 KiB", "5.0 GiB", "1048576.0 GiB"]
+        );
+        assert_eq!([count(1, "step", "steps"), count(0, "step", "steps")], ["1 step", "0 steps"]);
+    }
+
+    #[test]
+    fn what_is_waited_for_is_said() {
+        let time = |until: Option<i64>, on_message| WaitOn::Time { until: until.map(Timestamp), on_message };
+        assert_eq!(wait(&WaitOn::Answers(vec!["q".into()])), "an answer");
+        assert_eq!(wait(&WaitOn::Answers(vec!["q".into(), "r".into()])), "2 answers");
+        assert_eq!(wait(&time(Some(0), false)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(wait(&time(None, true)), "a message");
+    }
+}

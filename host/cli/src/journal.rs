@@ -1,0 +1,129 @@
+//! Reading a session's journal, verified entry by entry, and what it comes to. Writes nothing and loads
+//! nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rewake_core::codec;
+use rewake_core::entry::Entry;
+use rewake_core::error::Corrupt;
+use rewake_core::fact::{Fact, QuestionAsked};
+use rewake_core::ids::{Head, SessionId};
+use rewake_core::session::Session;
+use rewake_store::{Store, StoreError};
+
+use crate::exit::Failure;
+
+/// Entries read at once.
+const PAGE: u32 = 500;
+
+/// A place in a session's journal, and what follows it.
+pub(crate) struct Journal {
+    store: Arc<dyn Store>,
+    id: SessionId,
+    head: Head,
+}
+
+impl Journal {
+    /// From the first entry.
+    pub(crate) fn start(store: Arc<dyn Store>, id: SessionId) -> Journal {
+        Journal::at(store, id, Head::default())
+    }
+
+    /// From an entry that is known.
+    pub(crate) fn at(store: Arc<dyn Store>, id: SessionId, head: Head) -> Journal {
+        Journal { store, id, head }
+    }
+
+    /// From the entry of a number; the end, if there are not so many.
+    pub(crate) async fn after(store: Arc<dyn Store>, id: SessionId, seq: u64) -> Result<Journal, Failure> {
+        let end = store.head(&id).await?.ok_or_else(|| not_there(&id))?;
+        let head = match seq {
+            0 => Head::default(),
+            seq if seq >= end.seq => end,
+            seq => match store.read(&id, seq - 1, 1).await?.first() {
+                Some(record) if record.seq == seq => Head { seq, hash: record.hash },
+                _ => return Err(corrupt(&id, Corrupt::at(seq, "it is missing"))),
+            },
+        };
+        Ok(Journal::at(store, id, head))
+    }
+
+    /// The newest entry that was read.
+    pub(crate) fn seq(&self) -> u64 {
+        self.head.seq
+    }
+
+    /// The next entries; none at the end.
+    pub(crate) async fn page(&mut self) -> Result<Vec<Entry>, Failure> {
+        let mut entries = Vec::new();
+        for record in self.store.read(&self.id, self.head.seq, PAGE).await? {
+            let entry =
+                codec::open(&self.id, self.head, &record).map_err(|broken| corrupt(&self.id, broken))?;
+            self.head = Head { seq: entry.seq, hash: entry.hash };
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+}
+
+/// What a whole journal comes to.
+pub(crate) struct Standing {
+    /// The fold, as far as the journal can be read.
+    pub(crate) session: Session,
+    /// The open questions, in the order of their ids.
+    pub(crate) questions: Vec<QuestionAsked>,
+    /// Why it cannot be read to its end.
+    pub(crate) corrupt: Option<Corrupt>,
+}
+
+impl Standing {
+    /// Reads a journal from its start.
+    pub(crate) async fn read(store: Arc<dyn Store>, id: &SessionId) -> Result<Standing, Failure> {
+        let mut journal = Journal::start(store, id.clone());
+        let mut session = Session::new(id.clone());
+        let mut asked = BTreeMap::new();
+        let corrupt = loop {
+            let entries = match journal.page().await {
+                Ok(entries) if entries.is_empty() => break None,
+                Ok(entries) => entries,
+                Err(Failure::Corrupt { corrupt, .. }) => break Some(corrupt),
+                Err(failure) => return Err(failure),
+            };
+            let mut folded = Ok(());
+            for entry in &entries {
+                if let Fact::QuestionAsked(question) = &entry.fact {
+                    asked.insert(question.id.clone(), question.clone());
+                }
+                folded = session.apply(entry);
+                if folded.is_err() {
+                    break;
+                }
+            }
+            if let Err(broken) = folded {
+                break Some(broken);
+            }
+        };
+        let questions = asked.into_values().filter(|question| session.questions.contains(&question.id));
+        let questions = questions.collect();
+        Ok(Standing { session, questions, corrupt })
+    }
+
+    /// The same, if it can be read to its end.
+    pub(crate) async fn whole(store: Arc<dyn Store>, id: &SessionId) -> Result<Standing, Failure> {
+        let mut standing = Standing::read(store, id).await?;
+        match standing.corrupt.take() {
+            Some(broken) => Err(corrupt(id, broken)),
+            None => Ok(standing),
+        }
+    }
+}
+
+/// The failure of a session that is not here.
+pub(crate) fn not_there(id: &SessionId) -> Failure {
+    StoreError::NotFound(format!("session {id}")).into()
+}
+
+fn corrupt(id: &SessionId, corrupt: Corrupt) -> Failure {
+    Failure::Corrupt { session: id.to_string(), corrupt }
+}

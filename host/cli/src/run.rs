@@ -1,0 +1,229 @@
+//! `run`, `answer` and `stop`: puts a command into a session's inbox, takes the session up, shows what
+//! happens until nothing is left to do, and lets go of it in good order.
+
+mod follow;
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use rewake_core::Refusal;
+use rewake_core::command::Command;
+use rewake_core::ids::SessionId;
+use rewake_core::limits::MESSAGE_BYTES_MAX;
+use rewake_core::session::Ended;
+use rewake_runtime::{HostError, Made, NewSession};
+use rewake_store::{Sessions as _, Store, StoreError};
+use rewake_wire::{Part, Sender};
+
+use self::follow::{Follow, Until};
+use crate::args::{Answer, Run, Stop, Target};
+use crate::data::{Opened, Places};
+use crate::describe;
+use crate::exit::{Failure, Outcome};
+use crate::journal::{Journal, Standing};
+use crate::out::{Out, Style, note};
+use crate::outcome::Watch;
+use crate::stream::{Renderer, going_on};
+use crate::text::{json_line, one_line};
+
+/// Characters of the operator's name that are kept.
+const NAME_CHARS_MAX: usize = 64;
+
+/// `rewake run`.
+pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> {
+    let (target, message) = args.target()?;
+    let command = match message {
+        Some(message) => Some(Command::Message { parts: vec![Part::text(read_message(message)?)] }),
+        None => None,
+    };
+    // Before a session is made for it.
+    if let Some(command) = &command {
+        command.check().map_err(HostError::from)?;
+    }
+    match target {
+        Target::There(id) => go_on(places, &id, command, args.json, Until::Idle).await,
+        Target::New(bundle) => {
+            let new = NewSession {
+                bundle,
+                with: args.with,
+                workspace: args.workspace,
+                origin: operator(),
+                labels: Default::default(),
+            };
+            let opened = places.host(places.write().await?)?;
+            let result = start(places, &opened, &new, command, args.json).await;
+            opened.close().await;
+            result
+        }
+    }
+}
+
+/// `rewake answer`.
+pub(crate) async fn answer(places: &Places, args: Answer) -> Result<Outcome, Failure> {
+    let command = Command::Answer { value: args.json_value(), question: args.question };
+    go_on(places, &args.id, Some(command), args.json, Until::Idle).await
+}
+
+/// `rewake stop`.
+pub(crate) async fn stop(places: &Places, args: Stop) -> Result<Outcome, Failure> {
+    let command = Command::Stop { reason: args.reason };
+    go_on(places, &args.id, Some(command), args.json, Until::Stopped).await
+}
+
+async fn start(
+    places: &Places,
+    opened: &Opened,
+    new: &NewSession,
+    command: Option<Command>,
+    json: bool,
+) -> Result<Outcome, Failure> {
+    let made = opened.host.create(new).await?;
+    introduce(places, &made, new);
+    let store: Arc<dyn Store> = opened.host.store().clone();
+    let mut journal = Journal::start(store, made.id.clone());
+    let Some(command) = command else {
+        let mut out = Out::new();
+        if json {
+            for entry in journal.page().await? {
+                let event = rewake_core::view::event(&made.id, &entry);
+                out.raw(&json_line(&event).map_err(|error| Failure::io("writing JSON", error))?)?;
+            }
+        } else {
+            out.line(Style::Plain, made.id.as_str())?;
+        }
+        out.flush()?;
+        note(&format!("tell it something: {} MESSAGE", places.resume(&made.id)));
+        return Ok(Outcome::Done);
+    };
+    let row = opened.host.send(&made.id, sender(), command, None).await?;
+    let follow = Follow {
+        places,
+        opened,
+        id: made.id,
+        journal,
+        renderer: Renderer::default(),
+        watch: Watch::new(Some(row), 0),
+        out: Out::new(),
+        json,
+        until: Until::Idle,
+    };
+    follow.run().await
+}
+
+async fn go_on(
+    places: &Places,
+    id: &SessionId,
+    command: Option<Command>,
+    json: bool,
+    until: Until,
+) -> Result<Outcome, Failure> {
+    // Looked at before anything is locked or written, so that a wrong id leaves no trace.
+    let standing = {
+        let reading = places.read().await?;
+        if let Some(fault) = reading.fault(id).await? {
+            return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into());
+        }
+        Standing::whole(reading, id).await?
+    };
+    let session = &standing.session;
+    if let Some(ended) = &session.ended {
+        let status = match ended {
+            Ended::Stopped => "stopped",
+            Ended::Failed => "failed",
+        };
+        return Err(HostError::from(Refusal::Ended { status }).into());
+    }
+    if let Some(Command::Answer { question, .. }) = &command
+        && !session.questions.contains(question)
+    {
+        let show = places.hint(&format!("show {id}"));
+        return Err(Failure::Usage(format!("{id} has no open question {question:?}; `{show}` lists them")));
+    }
+    let opened = places.host(places.write().await?)?;
+    let result = async {
+        let row = match command {
+            Some(command) => Some(opened.host.send(id, sender(), command, None).await?),
+            None => None,
+        };
+        note(&going_on(id, session));
+        let follow = Follow {
+            places,
+            opened: &opened,
+            id: id.clone(),
+            journal: Journal::at(opened.host.store().clone(), id.clone(), session.head),
+            renderer: Renderer::resuming(session),
+            watch: Watch::new(row, session.turn.as_ref().map_or(0, |turn| turn.number)),
+            out: Out::new(),
+            json,
+            until,
+        };
+        follow.run().await.inspect_err(|failure| {
+            if let (Some(row), Failure::Host(HostError::Store(StoreError::Busy { .. }))) = (row, failure) {
+                note(&format!(
+                    "what you sent is kept as command {row} of {id}: who runs the session takes it in. \
+                     Do not send it again; `{}` shows what becomes of it",
+                    places.hint(&format!("events {id}"))
+                ));
+            }
+        })
+    }
+    .await;
+    opened.close().await;
+    result
+}
+
+/// What a new session is and may do.
+fn introduce(places: &Places, made: &Made, new: &NewSession) {
+    note(&format!("session {}; `{}` goes on with it", made.id, places.resume(&made.id)));
+    for line in describe::grants(&made.created) {
+        note(&format!("grant: {line}"));
+    }
+    if let Some(from) = &new.workspace {
+        let copied = made.copied;
+        let mut line = format!(
+            "workspace: {} copied from {} ({}); the folder itself stays as it is",
+            describe::count(copied.files, "file or folder", "files and folders"),
+            from.display(),
+            describe::bytes(copied.bytes)
+        );
+        if copied.left_out > 0 {
+            line.push_str(&format!(
+                "; {} left out: links that lead out, sockets and the like",
+                copied.left_out
+            ));
+        }
+        note(&line);
+    }
+}
+
+fn read_message(message: String) -> Result<String, Failure> {
+    if message != "-" {
+        return Ok(message);
+    }
+    let mut bytes = Vec::new();
+    // One more than fits, so that the check of the limit sees it.
+    let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
+    std::io::stdin()
+        .lock()
+        .take(bytes_max)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::io("reading the message from standard input", error))?;
+    let cut = bytes.len() as u64 == bytes_max;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        // Cut in the middle of a character: too long is what is wrong with it.
+        Err(error) if cut => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        Err(_) => Err(Failure::Usage("the message on standard input is no UTF-8 text".into())),
+    }
+}
+
+fn sender() -> Sender {
+    Sender::Operator(operator())
+}
+
+/// The name that commands are sent under.
+fn operator() -> String {
+    let name = std::env::var("USER").unwrap_or_default();
+    let name = one_line(&name, NAME_CHARS_MAX);
+    if name.is_empty() { "operator".to_owned() } else { name }
+}

@@ -1,0 +1,193 @@
+//! Following a session that this process runs. What the host tells says only that there is something new;
+//! what is shown is read from the journal, so that a reader that lags misses nothing.
+
+use std::sync::Arc;
+
+use rewake_core::entry::Entry;
+use rewake_core::fact::WaitOn;
+use rewake_core::ids::SessionId;
+use rewake_core::view;
+use rewake_runtime::HostError;
+use rewake_runtime::live::{Gone, Live};
+use rewake_store::Store;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::sender;
+use crate::data::{Opened, Places};
+use crate::describe;
+use crate::exit::{Failure, Outcome};
+use crate::journal::{Journal, Standing};
+use crate::out::{Out, clear_status, note};
+use crate::outcome::Watch;
+use crate::signals::{self, Asked};
+use crate::stream::{Renderer, activity};
+use crate::text::json_line;
+
+/// When there is nothing left to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// When nothing is due any more.
+    Idle,
+    /// When the session has ended, which is what was asked for.
+    Stopped,
+}
+
+/// A session to be taken up and followed.
+pub(super) struct Follow<'a> {
+    pub(super) places: &'a Places,
+    pub(super) opened: &'a Opened,
+    pub(super) id: SessionId,
+    /// What comes after it is shown.
+    pub(super) journal: Journal,
+    pub(super) renderer: Renderer,
+    pub(super) watch: Watch,
+    pub(super) out: Out,
+    pub(super) json: bool,
+    pub(super) until: Until,
+}
+
+/// Why following ended.
+enum Stood {
+    /// Nothing is due any more.
+    Idle,
+    /// The session is not run here any more.
+    Gone(Gone),
+    /// A signal asked for it.
+    Left(Outcome),
+}
+
+impl Follow<'_> {
+    /// Takes the session up and follows it. Everything that is to be done must be in its inbox before.
+    pub(super) async fn run(mut self) -> Result<Outcome, Failure> {
+        let mut leaves = signals::watch(Asked {
+            host: self.opened.host.clone(),
+            id: self.id.clone(),
+            sender: sender(),
+            open: self.watch.open(),
+            resume: self.places.resume(&self.id),
+        })?;
+        let (loaded, mut live) = self.opened.host.load(&self.id).await?;
+        let stood = loop {
+            tokio::select! {
+                told = live.recv() => match told {
+                    Ok(Live::Entry(event)) if event.seq <= self.journal.seq() => {}
+                    Ok(Live::Entry(_)) | Err(RecvError::Lagged(_)) => self.show().await?,
+                    Ok(Live::Activity(line)) => self.status(&line),
+                    Ok(Live::Idle) => break Stood::Idle,
+                    Ok(Live::Gone(gone)) => break Stood::Gone(gone),
+                    Err(RecvError::Closed) => break Stood::Gone(loaded.gone().await),
+                },
+                Some(outcome) = leaves.recv() => break Stood::Left(outcome),
+            }
+        };
+        let gone = match &stood {
+            Stood::Idle => loaded.unload("idle").await,
+            Stood::Left(_) => loaded.unload("shutdown").await,
+            Stood::Gone(gone) => gone.clone(),
+        };
+        clear_status();
+        self.show().await?;
+        match (stood, gone) {
+            (Stood::Left(outcome), _) => {
+                note(&format!("left; `{}` goes on", self.places.resume(&self.id)));
+                Ok(outcome)
+            }
+            (Stood::Idle, _) => self.idle().await,
+            (Stood::Gone(_), gone) => self.gone(gone),
+        }
+    }
+
+    /// Shows what is new in the journal.
+    async fn show(&mut self) -> Result<(), Failure> {
+        loop {
+            let entries = self.journal.page().await?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            for entry in &entries {
+                self.watch.see(entry);
+                self.show_one(entry)?;
+            }
+            self.out.flush()?;
+            if let Some(line) = entries.last().and_then(activity) {
+                self.status(&line);
+            }
+        }
+    }
+
+    fn show_one(&mut self, entry: &Entry) -> Result<(), Failure> {
+        if self.json {
+            let event = view::event(&self.id, entry);
+            return self.out.raw(&json_line(&event).map_err(|error| Failure::io("writing JSON", error))?);
+        }
+        for (style, text) in self.renderer.lines(entry) {
+            self.out.line(style, &text)?;
+        }
+        Ok(())
+    }
+
+    fn status(&mut self, line: &str) {
+        if !self.json {
+            self.out.status(line);
+        }
+    }
+
+    /// Nothing is due: the turn has ended, or it waits, or there was nothing to do.
+    async fn idle(&self) -> Result<Outcome, Failure> {
+        if let Some(why) = self.watch.rejected() {
+            return Err(Failure::Usage(format!("what was sent to {} had no effect: {why}", self.id)));
+        }
+        if let Some(end) = self.watch.end() {
+            return Ok(end);
+        }
+        let store: Arc<dyn Store> = self.opened.host.store().clone();
+        let standing = Standing::whole(store, &self.id).await?;
+        let Some((turn, on)) =
+            standing.session.turn.as_ref().and_then(|turn| Some((turn.number, turn.waiting.as_ref()?)))
+        else {
+            note(&format!("nothing is open; tell it something: {} MESSAGE", self.places.resume(&self.id)));
+            return Ok(Outcome::Done);
+        };
+        note(&format!("turn {turn} waits for {}", describe::wait(on)));
+        for question in &standing.questions {
+            if self.json || !self.watch.was_asked(&question.id) {
+                note(&describe::question(question));
+            }
+            let answer = format!("answer {} {} VALUE", self.id, crate::text::shell_word(&question.id));
+            note(&format!("  {}", self.places.hint(&answer)));
+        }
+        match on {
+            WaitOn::Time { on_message: true, .. } => {
+                note(&format!("  {} MESSAGE", self.places.resume(&self.id)));
+            }
+            WaitOn::Time { until: Some(until), .. } => {
+                note(&format!("  {} (from {until} on)", self.places.resume(&self.id)));
+            }
+            _ => {}
+        }
+        Ok(Outcome::Waits)
+    }
+
+    /// The session is not run here any more, and this process did not ask for that.
+    fn gone(&self, gone: Gone) -> Result<Outcome, Failure> {
+        let resume = self.places.resume(&self.id);
+        match gone {
+            Gone::Ended if self.until == Until::Stopped => Ok(Outcome::Done),
+            Gone::Ended => Ok(self.watch.end().unwrap_or(Outcome::Ended)),
+            Gone::Faulted(fault) => {
+                for line in describe::fault(&fault).iter().skip(1) {
+                    note(line);
+                }
+                Err(HostError::Faulted { session: self.id.clone(), fault: Box::new(fault) }.into())
+            }
+            Gone::Fenced => {
+                Err(Failure::Machine(format!("another process has taken {} over; nothing is lost", self.id)))
+            }
+            Gone::Failed(why) => Err(Failure::Machine(format!(
+                "{}: {why}. The journal is as it was; `{resume}` goes on",
+                self.id
+            ))),
+            Gone::Unloaded => Err(Failure::Machine(format!("{} was let go of; `{resume}` goes on", self.id))),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `rewake show`: one session, from its row, its inbox and its journal. Loads nothing.
+
+use rewake_core::fact::Created;
+use rewake_core::ids::SessionId;
+use rewake_runtime::workspace;
+use rewake_store::{Inbox as _, Sessions as _};
+use rewake_wire::SessionSummary;
+
+use crate::data::Places;
+use crate::describe;
+use crate::exit::{Failure, Outcome};
+use crate::journal::{Standing, not_there};
+use crate::out::{Out, Style, table};
+use crate::text::{one_line, shell_word};
+
+/// Characters of a value.
+const VALUE_CHARS_MAX: usize = 400;
+
+/// A label and its values, a line each.
+type Section = (&'static str, Vec<String>);
+
+/// Shows a session.
+pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Failure> {
+    let store = places.read().await?;
+    let summary = store.session(id).await?.ok_or_else(|| not_there(id))?;
+    let waiting_rows = store.pending(id).await?.len() as u64;
+    let standing = Standing::read(store, id).await?;
+    let mut sections = vec![
+        ("session", vec![summary.id.clone()]),
+        ("title", summary.title.iter().cloned().collect()),
+        ("status", vec![summary.status.as_str().to_owned()]),
+    ];
+    sections.extend(broken(places, id, &summary, &standing));
+    sections.extend(doing(places, id, &standing, waiting_rows));
+    sections.push(("created", vec![created_line(&summary, standing.session.created.as_deref())]));
+    sections.push(("updated", vec![summary.updated_at.clone()]));
+    let head = standing.session.head;
+    sections.push(("entries", vec![format!("{}, head {}", head.seq, head.hash)]));
+    sections.push(("turns", vec![summary.turns.to_string()]));
+    sections.push(("usage", vec![describe::usage(&standing.session.usage)]));
+    sections.push(("workspace", vec![workspace::path(&places.data, id).display().to_string()]));
+    if let Some(created) = standing.session.created.as_deref() {
+        sections.extend(pins(created));
+    }
+    let mut out = Out::new();
+    let width = sections.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    for (label, values) in &sections {
+        for (at, value) in values.iter().enumerate() {
+            let style = if matches!(*label, "fault" | "journal") { Style::Bad } else { Style::Plain };
+            let label = if at == 0 { *label } else { "" };
+            out.line(style, &format!("{label:width$}  {}", keep_indent(value)))?;
+        }
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// One line, with the blanks that it begins with.
+fn keep_indent(value: &str) -> String {
+    let text = value.trim_start_matches(' ');
+    format!("{}{}", " ".repeat(value.len() - text.len()), one_line_keeping_columns(text))
+}
+
+/// Tables are aligned with blanks, so only what ends a line goes.
+fn one_line_keeping_columns(text: &str) -> String {
+    let text = crate::text::plain(text).replace(['\n', '\t'], " ");
+    text.chars().take(VALUE_CHARS_MAX).collect()
+}
+
+/// Why it takes no step here, or cannot be read.
+fn broken(places: &Places, id: &SessionId, summary: &SessionSummary, standing: &Standing) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if let Some(fault) = &summary.fault {
+        let mut lines = describe::fault(fault);
+        lines.push(format!("let it try again: {}", places.hint(&format!("clear-fault {id}"))));
+        sections.push(("fault", lines));
+    }
+    if let Some(corrupt) = &standing.corrupt {
+        let line = format!("cannot be read back: {corrupt}; what follows is of the entries before it");
+        sections.push(("journal", vec![line]));
+    }
+    sections
+}
+
+/// What is open, and what it waits for.
+fn doing(places: &Places, id: &SessionId, standing: &Standing, waiting_rows: u64) -> Vec<Section> {
+    let session = &standing.session;
+    let mut sections = Vec::new();
+    if let Some(turn) = &session.turn {
+        let mut line = format!("turn {}", turn.number);
+        if let Some(step) = &turn.step {
+            let entries = describe::count(step.entries.len() as u64, "entry", "entries");
+            line.push_str(&format!(", step {} with {entries}", step.number));
+        }
+        if !session.calls.is_empty() {
+            let calls = describe::count(session.calls.len() as u64, "call", "calls");
+            line.push_str(&format!(", {calls} without an end"));
+        }
+        sections.push(("open", vec![line]));
+        match &turn.waiting {
+            Some(on) => {
+                let mut lines = vec![describe::wait(on)];
+                for question in &standing.questions {
+                    lines.push(describe::question(question));
+                    let answer = format!("answer {id} {} VALUE", shell_word(&question.id));
+                    lines.push(format!("  {}", places.hint(&answer)));
+                }
+                sections.push(("waits for", lines));
+            }
+            None => sections.push(("goes on", vec![places.resume(id)])),
+        }
+    }
+    if waiting_rows > 0 {
+        sections.push(("inbox", vec![format!("{waiting_rows} not taken in yet")]));
+    }
+    sections
+}
+
+fn created_line(summary: &SessionSummary, created: Option<&Created>) -> String {
+    match created {
+        Some(created) => format!("{} by {}", summary.created_at, one_line(&created.origin, 80)),
+        None => summary.created_at.clone(),
+    }
+}
+
+/// What it runs with.
+fn pins(created: &Created) -> Vec<Section> {
+    let component = |index: u32| {
+        created.components.get(index as usize).map_or_else(|| "?".to_owned(), describe::component)
+    };
+    let agent = format!(
+        "{}, model {}, harness {}",
+        created.agent.name,
+        created.agent.model,
+        component(created.agent.harness)
+    );
+    let bundles = created.bundles.iter();
+    let bundles =
+        bundles.map(|pin| vec![pin.name.clone(), pin.version.clone(), format!("blake3:{}", pin.digest)]);
+    let components = created.components.iter();
+    let components = components.map(|pin| {
+        vec![describe::component(pin), describe::kind(pin.kind).to_owned(), format!("blake3:{}", pin.digest)]
+    });
+    let tools = created.tools.iter().map(|pin| {
+        let effect = match pin.effect {
+            rewake_core::effect::Effect::Pure => "pure",
+            rewake_core::effect::Effect::Idempotent => "idempotent",
+            rewake_core::effect::Effect::Once => "once",
+        };
+        vec![pin.name.clone(), effect.to_owned(), component(pin.component)]
+    });
+    let hooks = created.hooks.iter().map(|pin| {
+        let on_error = match pin.on_error {
+            rewake_core::fact::OnError::Deny => "denies",
+            rewake_core::fact::OnError::Allow => "allows",
+        };
+        let matcher = if pin.matcher.is_empty() { "all" } else { &pin.matcher };
+        vec![
+            pin.event.as_str().to_owned(),
+            matcher.to_owned(),
+            component(pin.component),
+            format!("{on_error} if it fails"),
+        ]
+    });
+    let rows = |cells: Vec<Vec<String>>| {
+        let short = |row: Vec<String>| row.iter().map(|cell| one_line(cell, 120)).collect();
+        table(&cells.into_iter().map(short).collect::<Vec<Vec<String>>>())
+    };
+    vec![
+        ("agent", vec![agent]),
+        ("bundles", rows(bundles.collect())),
+        ("components", rows(components.collect())),
+        ("tools", rows(tools.collect())),
+        ("hooks", rows(hooks.collect())),
+        ("grants", describe::grants(created)),
+    ]
+}

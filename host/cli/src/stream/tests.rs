@@ -1,0 +1,122 @@
+//! Tests of how entries are shown.
+
+use rewake_core::fact::{
+    AgentMessage, HookVerdict, LogLine, Lost, RequestedUse, StepRerun, ToolLost, ToolsRequested,
+};
+use rewake_core::ids::{Digest, Timestamp};
+use rewake_wire::{Actor, Part};
+
+use super::*;
+
+/// An entry that says something; its chain is none.
+pub(crate) fn entry(place: Place, fact: impl Into<Fact>) -> Entry {
+    Entry {
+        seq: 1,
+        epoch: 1,
+        at: Timestamp(0),
+        actor: Actor::new(ActorType::Hook, "acme/guard:guard"),
+        place,
+        fact: fact.into(),
+        prev_hash: Digest::default(),
+        hash: Digest::default(),
+    }
+}
+
+fn texts(lines: Vec<Line>) -> Vec<String> {
+    lines.into_iter().map(|(_, text)| text).collect()
+}
+
+fn requested(names: &[&str]) -> ToolsRequested {
+    let one = |name: &&str| RequestedUse {
+        id: "u".into(),
+        name: (*name).to_owned(),
+        input: "{\"path\":\n \"a\u{1b}[31m\"}".into(),
+        arguments: Digest::default(),
+        hooks: vec![],
+    };
+    ToolsRequested { uses: names.iter().map(one).collect() }
+}
+
+fn outcome(outcome: Outcome, why: &str) -> ToolCompleted {
+    let parts = vec![Part::text(why)];
+    ToolCompleted { start: None, outcome, parts, contexts: vec![], ms: 7, cut_bytes: 0 }
+}
+
+#[test]
+fn a_request_and_its_outcomes_name_the_tools() {
+    let place = Place { turn: 1, step: 2, ordinal: 3, index: 0 };
+    let mut renderer = Renderer::default();
+    assert_eq!(
+        texts(renderer.lines(&entry(place, requested(&["read", "write"])))),
+        ["→ read {\"path\": \"a[31m\"}", "→ write {\"path\": \"a[31m\"}"]
+    );
+    for (index, fact, expected) in [
+        (0, Fact::from(outcome(Outcome::Ok, "text")), "✓ read: ok, 7 ms"),
+        (1, outcome(Outcome::Denied, "no\u{1b}\nway").into(), "⊘ write: denied: no way"),
+        (1, outcome(Outcome::Error, "bad").into(), "✗ write: error: bad"),
+        (0, outcome(Outcome::TimedOut, "").into(), "✗ read: timed out after 7 ms"),
+        (0, outcome(Outcome::Unknown, "w").into(), "✗ read: unknown whether it did it: w"),
+        (2, outcome(Outcome::Ok, "").into(), "✓ a tool: ok, 7 ms"),
+        (
+            1,
+            ToolLost { start: 1, why: Lost::Host }.into(),
+            "✗ write: unknown whether it did it: the host died while it ran. It was not repeated",
+        ),
+    ] {
+        assert_eq!(texts(renderer.lines(&entry(place.at_index(index), fact))), [expected]);
+    }
+}
+
+#[test]
+fn denials_of_hooks_are_shown_and_their_silence_is_not() {
+    let place = Place { turn: 1, step: 1, ordinal: 1, index: 0 };
+    let mut renderer = Renderer::default();
+    renderer.lines(&entry(place, requested(&["write"])));
+    let verdict = |decision, reason: Option<&str>| HookVerdict {
+        start: 1,
+        hook: 0,
+        decision,
+        reason: reason.map(str::to_owned),
+        context: None,
+        binding: Digest::default(),
+        ms: 1,
+        error: None,
+    };
+    let denied = renderer.lines(&entry(place, verdict(Decision::Deny, Some("protected"))));
+    assert_eq!(texts(denied), ["⊘ acme/guard:guard denies write: protected"]);
+    let end = renderer.lines(&entry(place, outcome(Outcome::Denied, "protected")));
+    assert_eq!(texts(end), ["⊘ write: denied"], "its reason was shown");
+    for decision in [Decision::None, Decision::Allow] {
+        assert_eq!(renderer.lines(&entry(place, verdict(decision, None))), []);
+    }
+}
+
+#[test]
+fn messages_are_whole_and_diagnostics_are_dim() {
+    let mut renderer = Renderer::default();
+    let said = AgentMessage { parts: vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }] };
+    assert_eq!(renderer.lines(&entry(Place::default(), said)), [(Style::Plain, "one\ntwo\n{}".to_owned())]);
+    let logged = LogLines {
+        component: "acme/tool:t".into(),
+        lines: vec![LogLine { level: LogLevel::Warn, text: "a\u{9b}b".into() }],
+        dropped: 2,
+    };
+    assert_eq!(
+        renderer.lines(&entry(Place::default(), logged)),
+        [
+            (Style::Dim, "acme/tool:t warn| ab".to_owned()),
+            (Style::Dim, "acme/tool:t | 2 more were over the limit".to_owned())
+        ]
+    );
+    let rerun = renderer.lines(&entry(Place::step(3, 2), StepRerun { again: 1 }));
+    assert_eq!(texts(rerun), ["↻ turn 3, step 2: goes on from its last entry"]);
+}
+
+#[test]
+fn places_are_turns_and_steps() {
+    for (at, expected) in
+        [(Place::default(), ""), (Place::turn(2), "turn_2"), (Place::step(2, 3), "turn_2.3")]
+    {
+        assert_eq!(place(at), expected);
+    }
+}

@@ -1,0 +1,136 @@
+//! Scenarios that are played whole, and then once more for every place at which the host can be killed.
+//! Whoever sends sends with a key and again after a kill, as a client does; all must come to the same.
+
+use std::sync::Arc;
+
+use rewake_core::command::Command;
+use rewake_core::ids::SessionId;
+use rewake_runtime::{Host, HostError};
+use rewake_runtime::live::Gone;
+use rewake_wire::Part;
+use serde_json::Value;
+
+use crate::bundles::Draft;
+use crate::cut::CutStore;
+use crate::journal::Events;
+use crate::running::Running;
+use crate::world::{Outcome, World};
+
+/// A scenario with more places than this to be cut at never comes to an end.
+const CUTS_MAX: i64 = 200;
+
+/// A session, and what is sent to it: each command once the one before has been dealt with.
+pub struct Scenario {
+    bundle: Draft,
+    commands: Vec<Command>,
+    varies: bool,
+}
+
+impl Scenario {
+    /// Of a bundle, with nothing sent.
+    pub fn new(bundle: Draft) -> Self {
+        Scenario { bundle, commands: Vec::new(), varies: false }
+    }
+
+    /// Sends a message with these operations.
+    pub fn say(self, ops: &Value) -> Self {
+        self.send(Command::Message { parts: vec![Part::text(ops.to_string())] })
+    }
+
+    /// Answers a question.
+    pub fn answer(self, question: &str, value: &Value) -> Self {
+        self.send(Command::Answer { question: question.into(), value: value.to_string() })
+    }
+
+    /// Sends a command.
+    pub fn send(mut self, command: Command) -> Self {
+        self.commands.push(command);
+        self
+    }
+
+    /// What it learns differs from run to run; only its journal is checked.
+    pub fn varies(self) -> Self {
+        Scenario { varies: true, ..self }
+    }
+
+    /// Plays it whole, and then killed after each append and taken up again: in the same place, and from a
+    /// copy of the data folder; with snapshots and without. Checks each, and compares what came of it.
+    ///
+    /// # Panics
+    /// If anything does not hold.
+    pub async fn everywhere(&self, check: impl Fn(&World, &SessionId, &Events)) {
+        let whole = World::new().await;
+        let id = whole.create(&self.bundle).await;
+        assert_eq!(self.play(&whole.host(), &id).await, None);
+        let expected = whole.check(&id).await;
+        check(&whole, &id, &expected);
+        let expected = expected.transcript();
+        for snapshot_entries in [3, 1_000] {
+            let mut appends = 0;
+            while self.cut(snapshot_entries, appends, &expected, &check).await {
+                appends += 1;
+                assert!(appends < CUTS_MAX, "it never comes to an end");
+            }
+            assert!(appends > 3, "it was cut {appends} times only");
+        }
+    }
+
+    /// Plays it with a kill after `appends` appends. Returns whether the kill came before its end.
+    async fn cut(
+        &self,
+        snapshot_entries: u64,
+        appends: i64,
+        expected: &[String],
+        check: &impl Fn(&World, &SessionId, &Events),
+    ) -> bool {
+        let world = World::with_snapshots(snapshot_entries).await;
+        let id = world.create(&self.bundle).await;
+        let store = Arc::new(CutStore::new(world.store.clone(), appends));
+        let host = world.host_over(store.clone());
+        let played = self.play(&host, &id).await;
+        if played.is_none() && !store.is_cut() {
+            return false;
+        }
+        drop(host);
+        let copy = world.copy().await;
+        for world in [&world, &copy] {
+            assert_eq!(self.play(&world.host(), &id).await, None, "cut after {appends}");
+            let events = world.check(&id).await;
+            check(world, &id, &events);
+            let transcript = events.transcript();
+            let is_unknown = transcript.iter().any(|line| line.contains(": unknown"));
+            if !self.varies && !is_unknown {
+                assert_eq!(transcript, expected, "cut after {appends}");
+            }
+        }
+        true
+    }
+
+    /// Sends every command, and waits until the session rests; why it did not.
+    async fn play(&self, host: &Host, id: &SessionId) -> Option<Gone> {
+        // A failed load is a cut as well.
+        let mut session = match Running::try_load(host, id).await {
+            Ok(session) => session,
+            Err(error) => return Some(Gone::Failed(error.to_string())),
+        };
+        match session.rest().await {
+            Outcome::Gone(Gone::Ended) => return None,
+            Outcome::Gone(gone) => return Some(gone),
+            Outcome::Idle => {}
+        }
+        for (n, command) in self.commands.iter().enumerate() {
+            let key = format!("command-{n}");
+            match session.command_with_key(command.clone(), Some(key)).await {
+                Ok(_) | Err(HostError::Refused(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+            match session.rest().await {
+                Outcome::Idle => {}
+                Outcome::Gone(Gone::Ended) => return None,
+                Outcome::Gone(gone) => return Some(gone),
+            }
+        }
+        session.unload().await;
+        None
+    }
+}
