@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_runtime::{Host, HostError};
 use rewake_runtime::live::Gone;
+use rewake_runtime::{Host, HostError};
 use rewake_wire::Part;
 use serde_json::Value;
 

@@ -92,9 +92,8 @@ impl World {
         let path = dir.path().join(JOURNAL);
         let mut bytes = std::fs::read(&path).expect("the file");
         assert_eq!(from.len(), to.len());
-        let places: Vec<usize> = (0..bytes.len())
-            .filter(|at| bytes[*at..].starts_with(from.as_bytes()))
-            .collect();
+        let places: Vec<usize> =
+            (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
         assert!(!places.is_empty(), "{from:?} is not in the file");
         for at in places {
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());

@@ -140,7 +140,7 @@ pub(crate) struct Answer {
     /// The question's id, as `rewake show` prints it
     pub(crate) question: String,
     /// JSON; anything that is none is taken as a text
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) value: String,
     /// Print every journal entry as a line of JSON, and nothing else
     #[arg(long)]
@@ -301,6 +301,7 @@ mod tests {
             ("\"yes\"", "\"yes\""),
             ("{\"a\":1}", "{\"a\":1}"),
             ("-3", "-3"),
+            ("-3.5", "-3.5"),
         ] {
             let Ok(Command::Answer(answer)) = parse(&["answer", "ses_1", "q", given]) else {
                 panic!("{given} is not parsed")

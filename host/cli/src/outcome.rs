@@ -48,6 +48,11 @@ impl Watch {
         self.rejected.as_deref()
     }
 
+    /// The row, if it was not taken in yet.
+    pub(crate) fn untaken(&self) -> Option<u64> {
+        self.row.filter(|_| self.turn.is_none() && self.rejected.is_none())
+    }
+
     /// Whether a question was shown.
     pub(crate) fn was_asked(&self, question: &str) -> bool {
         self.asked.contains(question)
@@ -113,6 +118,7 @@ mod tests {
     #[test]
     fn only_the_end_of_the_own_turn_counts() {
         let mut watch = Watch::new(Some(2), 1);
+        assert_eq!(watch.untaken(), Some(2));
         assert_eq!(watch.open().load(Ordering::Relaxed), 1);
         let failed =
             TurnFailed { scope: Scope::Turn, code: "x".into(), detail: "y".into(), usage: Usage::default() };
@@ -121,6 +127,7 @@ mod tests {
         see(&mut watch, 2, message(2));
         see(&mut watch, 2, TurnStarted { commands: vec![2] });
         assert_eq!((watch.end(), watch.open().load(Ordering::Relaxed)), (None, 2));
+        assert_eq!(watch.untaken(), None);
         see(&mut watch, 2, TurnCompleted { steps: 1, usage: Usage::default() });
         assert_eq!(watch.end(), Some(Outcome::Done));
         see(&mut watch, 3, TurnInterrupted { usage: Usage::default() });

@@ -106,6 +106,7 @@ async fn start(
         out: Out::new(),
         json,
         until: Until::Idle,
+        welcome: None,
     };
     follow.run().await
 }
@@ -145,7 +146,6 @@ async fn go_on(
             Some(command) => Some(opened.host.send(id, sender(), command, None).await?),
             None => None,
         };
-        note(&going_on(id, session));
         let follow = Follow {
             places,
             opened: &opened,
@@ -156,6 +156,7 @@ async fn go_on(
             out: Out::new(),
             json,
             until,
+            welcome: (until == Until::Idle).then(|| going_on(id, session)),
         };
         follow.run().await.inspect_err(|failure| {
             if let (Some(row), Failure::Host(HostError::Store(StoreError::Busy { .. }))) = (row, failure) {

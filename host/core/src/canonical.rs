@@ -16,6 +16,15 @@ pub fn digest(json: &str) -> Result<Digest, String> {
     Ok(Digest::of(&bytes))
 }
 
+/// Arrays and objects inside one another; no deeper than what a reader of JSON has let in.
+pub fn levels(data: &serde_json::Value) -> usize {
+    match data {
+        serde_json::Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        serde_json::Value::Object(fields) => 1 + fields.values().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// Reads a value, and refuses an object that has a key twice: which of the two counts would differ
 /// between the hook that judges and the tool that acts.
 struct Strict;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::effect::Effect;
 use crate::entry::{Entry, Place};
 use crate::error::Corrupt;
-use crate::fact::{Created, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
+use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::transitions::{call, hook, inbox, life, step, turn};
 
@@ -90,6 +90,8 @@ pub struct Turn {
     pub after: Option<Next>,
     /// The open step.
     pub step: Option<Step>,
+    /// How its last step was aborted.
+    pub aborted: Option<Ending>,
     /// What it waits for.
     pub waiting: Option<WaitOn>,
     /// What its models counted.
@@ -107,6 +109,8 @@ pub struct Step {
     pub fixed: StepStarted,
     /// The entries it caused, to be claimed by a replay.
     pub entries: Vec<Entry>,
+    /// The greatest ordinal among them: calls are numbered without gaps.
+    pub ordinals: u32,
     /// Consecutive re-runs that added no entry.
     pub reruns: u32,
     /// It added an entry since it was last run.
@@ -236,8 +240,8 @@ impl Session {
             Fact::TurnSteered(_) => turn::steered(self),
             Fact::TurnWaiting(body) => turn::waiting(self, body),
             Fact::TurnCompleted(_) => turn::completed(self, entry),
-            Fact::TurnInterrupted(_) => turn::broken(self, entry, crate::fact::Ending::Interrupted),
-            Fact::TurnFailed(body) => turn::failed(self, entry, body),
+            Fact::TurnInterrupted(_) => turn::broken(self, entry, Ending::Interrupted),
+            Fact::TurnFailed(_) => turn::failed(self, entry),
             Fact::StepStarted(body) => step::started(self, entry, body),
             Fact::StepCompleted(body) => step::completed(self, body),
             Fact::StepAborted(body) => step::aborted(self, body),

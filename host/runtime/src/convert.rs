@@ -130,9 +130,6 @@ pub(crate) fn next_in(next: harness::Next) -> Result<Next, String> {
                     format!("the harness wants to wait until {text:?}, which is no RFC 3339 time")
                 })?),
             };
-            if until.is_none() && !pause.on_message {
-                return Err("the harness wants to wait, but for neither a time nor a message".into());
-            }
             Ok(Next::Wait { until, on_message: pause.on_message })
         }
     }

@@ -44,6 +44,8 @@ pub(super) struct Follow<'a> {
     pub(super) out: Out,
     pub(super) json: bool,
     pub(super) until: Until,
+    /// Said once the session is taken up.
+    pub(super) welcome: Option<String>,
 }
 
 /// Why following ended.
@@ -67,6 +69,9 @@ impl Follow<'_> {
             resume: self.places.resume(&self.id),
         })?;
         let (loaded, mut live) = self.opened.host.load(&self.id).await?;
+        if let Some(welcome) = &self.welcome {
+            note(welcome);
+        }
         let stood = loop {
             tokio::select! {
                 told = live.recv() => match told {
@@ -155,6 +160,9 @@ impl Follow<'_> {
             }
             let answer = format!("answer {} {} VALUE", self.id, crate::text::shell_word(&question.id));
             note(&format!("  {}", self.places.hint(&answer)));
+        }
+        if let Some(row) = self.watch.untaken() {
+            note(&format!("what you sent is kept as command {row}; it is taken in when this turn has ended"));
         }
         match on {
             WaitOn::Time { on_message: true, .. } => {

@@ -4,6 +4,7 @@
 use rewake_wire::Outcome;
 
 use super::hook::binding;
+use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
@@ -39,13 +40,17 @@ fn in_open_step(session: &Session, place: Place) -> Result<&Step, Refusal> {
 }
 
 fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<(), Refusal> {
-    let starts = matches!(fact, Fact::ModelStarted(_) | Fact::ToolsRequested(_) | Fact::AgentMessage(_));
-    if (starts || matches!(fact, Fact::Custom(_))) && session.head.seq >= limits::SESSION_ENTRIES_MAX {
-        return Err(Refusal::Limit {
-            what: "entries of a session",
-            got: session.head.seq + 1,
-            max: limits::SESSION_ENTRIES_MAX,
-        });
+    if opens_call(fact) {
+        if session.head.seq >= limits::SESSION_ENTRIES_MAX {
+            return Err(Refusal::Limit {
+                what: "entries of a session",
+                got: session.head.seq + 1,
+                max: limits::SESSION_ENTRIES_MAX,
+            });
+        }
+        if place.ordinal != step.ordinals + 1 {
+            return Err(Refusal::Rule("the calls of a step are numbered without gaps"));
+        }
     }
     match fact {
         Fact::AgentMessage(body) => {
@@ -75,16 +80,19 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
 
 /// What holds a marker, a snapshot or a client's event, must be readable too: readers of JSON bound depth.
 fn shallow(data: &serde_json::Value) -> Result<(), Refusal> {
-    within("levels of a marker's data", depth(data), limits::MARKER_LEVELS_MAX)
+    within("levels of a marker's data", canonical::levels(data), limits::MARKER_LEVELS_MAX)
 }
 
-/// Arrays and objects inside one another; no deeper than what a reader of JSON has let in.
-fn depth(data: &serde_json::Value) -> usize {
-    match data {
-        serde_json::Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        serde_json::Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
+/// Whether a fact is the first of a call.
+fn opens_call(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::ModelStarted(_)
+            | Fact::ToolsRequested(_)
+            | Fact::AgentMessage(_)
+            | Fact::AgentTitle(_)
+            | Fact::Custom(_)
+    )
 }
 
 fn within(what: &'static str, got: usize, max: usize) -> Result<(), Refusal> {

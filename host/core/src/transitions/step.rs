@@ -27,7 +27,7 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
             if !session.calls.is_empty() {
                 return Err(Refusal::Rule("a step cannot end well while a call of it is open"));
             }
-            check_questions(session, &next)?;
+            check_next(session, &next)?;
             entries.push(Draft::agent(place, StepCompleted { next: next.clone(), state, calls }));
             entries.extend(turn::follow(turn, &next));
         }
@@ -53,8 +53,16 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
     Ok(Decision::append(entries))
 }
 
-fn check_questions(session: &Session, next: &Next) -> Result<(), Refusal> {
-    let Next::Ask(questions) = next else { return Ok(()) };
+fn check_next(session: &Session, next: &Next) -> Result<(), Refusal> {
+    let questions = match next {
+        Next::Ask(questions) => questions,
+        Next::Wait { until: None, on_message: false } => {
+            return Err(Refusal::Conflict(
+                "the harness wants to wait, but for neither a time nor a message".into(),
+            ));
+        }
+        Next::More | Next::Done | Next::Wait { .. } => return Ok(()),
+    };
     if questions.is_empty() {
         return Err(Refusal::Conflict("the harness ended its step with `ask` and no question".into()));
     }
@@ -101,6 +109,7 @@ pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry) {
         _ => {
             // A replay claims neither: a step that got no further may have left them in every run of it.
             step.progressed |= !matches!(entry.fact, Fact::CallRetried(_) | Fact::LogLines(_));
+            step.ordinals = step.ordinals.max(entry.place.ordinal);
             step.entries.push(entry.clone());
         }
     }
@@ -126,6 +135,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
         started_seq: entry.seq,
         fixed: body.clone(),
         entries: Vec::new(),
+        ordinals: 0,
         reruns: 0,
         progressed: false,
         excused: false,
@@ -156,8 +166,10 @@ pub(crate) fn completed(session: &mut Session, body: &StepCompleted) -> Applied 
 }
 
 /// What hooks had to say to a step that did not complete is said again.
-pub(crate) fn aborted(session: &mut Session, _body: &StepAborted) -> Applied {
-    let step = turn::open_turn(session)?.step.take().ok_or("no step is open")?;
+pub(crate) fn aborted(session: &mut Session, body: &StepAborted) -> Applied {
+    let turn = turn::open_turn(session)?;
+    let step = turn.step.take().ok_or("no step is open")?;
+    turn.aborted = Some(body.how);
     session.pending.contexts.splice(0..0, step.fixed.input.contexts);
     Ok(())
 }

@@ -207,6 +207,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
         steps: 0,
         after: None,
         step: None,
+        aborted: None,
         waiting: None,
         usage: Default::default(),
     });
@@ -237,12 +238,8 @@ pub(crate) fn completed(session: &mut Session, entry: &Entry) -> Applied {
     Ok(())
 }
 
-pub(crate) fn failed(session: &mut Session, entry: &Entry, body: &TurnFailed) -> Applied {
-    let how = match body.code.as_str() {
-        "timed_out" => Ending::TimedOut,
-        "trapped" | "out_of_memory" | "out_of_fuel" => Ending::Trapped,
-        _ => Ending::Failed,
-    };
+pub(crate) fn failed(session: &mut Session, entry: &Entry) -> Applied {
+    let how = session.turn.as_ref().and_then(|turn| turn.aborted).unwrap_or(Ending::Failed);
     broken(session, entry, how)
 }
 

@@ -1,10 +1,11 @@
 //! The session as its harness sees it: its settings, its own journal, and what it shows.
 
 use rewake_bindings::{session, types};
+use rewake_core::canonical::levels;
 use rewake_core::entry::Draft;
 use rewake_core::fact::{AgentMessage, AgentTitle, CUSTOM, Custom, Fact, Observed};
 use rewake_core::ids::{Digest, turn_name};
-use rewake_core::limits::{SAID_BYTES_MAX, TITLE_CHARS_MAX, cut_chars};
+use rewake_core::limits::{MARKER_LEVELS_MAX, SAID_BYTES_MAX, TITLE_CHARS_MAX, cut_chars};
 use wasmtime::Result;
 
 use super::StepImports;
@@ -102,13 +103,15 @@ pub(super) async fn emit(
         imports.recorder.count("session.emit");
         return Ok(Err(format!("{} bytes are more than the {SAID_BYTES_MAX} of a marker", data.len())));
     }
-    match serde_json::from_str(&data) {
-        Ok(data) => note(imports, "session.emit", Custom { kind, data }.into()).await.map(Ok),
-        Err(error) => {
-            imports.recorder.count("session.emit");
-            Ok(Err(format!("the data is no JSON: {error}")))
+    let refusal = match serde_json::from_str(&data) {
+        Ok(data) if levels(&data) <= MARKER_LEVELS_MAX => {
+            return note(imports, "session.emit", Custom { kind, data }.into()).await.map(Ok);
         }
-    }
+        Ok(_) => format!("the data is nested deeper than {MARKER_LEVELS_MAX} levels"),
+        Err(error) => format!("the data is no JSON: {error}"),
+    };
+    imports.recorder.count("session.emit");
+    Ok(Err(refusal))
 }
 
 pub(super) async fn set_title(imports: &mut StepImports, title: String) -> Result<()> {

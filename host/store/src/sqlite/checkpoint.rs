@@ -13,7 +13,7 @@ use super::shared::{LOG_BYTES, Shared};
 /// How long nothing must be written before a small log is moved.
 const QUIET_MS: u64 = 1_000;
 /// Pages that may be left in the log before the writer has to move them itself.
-const LOG_PAGES_MAX: i64 = 16_384;
+const LOG_PAGES_MAX: i64 = 4_096;
 
 /// Runs until the store is closed.
 pub(super) async fn run(shared: Arc<Shared>) {

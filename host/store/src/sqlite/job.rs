@@ -134,6 +134,8 @@ impl<O: Operation> Task for Asked<O> {
 pub(super) struct Group {
     pub(super) appends: Vec<Prepared>,
     pub(super) others: Vec<Box<dyn Task>>,
+    /// Lock the file before anything is said of what is in it: costs a round trip.
+    pub(super) locks_first: bool,
 }
 
 impl Group {
@@ -151,10 +153,14 @@ impl Group {
         }
     }
 
+    fn locking() -> Self {
+        Group { locks_first: true, ..Group::default() }
+    }
+
     /// Each job as a group of its own.
     pub(super) fn apart(self) -> impl Iterator<Item = Group> {
-        let appends = self.appends.into_iter().map(|one| Group { appends: vec![one], others: vec![] });
-        let others = self.others.into_iter().map(|other| Group { appends: vec![], others: vec![other] });
+        let appends = self.appends.into_iter().map(|one| Group { appends: vec![one], ..Group::locking() });
+        let others = self.others.into_iter().map(|other| Group { others: vec![other], ..Group::locking() });
         others.chain(appends)
     }
 }

@@ -19,7 +19,7 @@ const KEYS_MAX: usize = 100_000;
 /// What a commit of one append is taken to add to the log, besides its payloads: its pages.
 const APPEND_LOG_BYTES: u64 = 32 << 10;
 /// Bytes in the log from which it is moved into the file without waiting for a quiet moment.
-pub(super) const LOG_BYTES: u64 = 8 << 20;
+pub(super) const LOG_BYTES: u64 = 4 << 20;
 
 /// A session's numbers in this file; they never change.
 #[derive(Clone, Copy, Debug)]

@@ -24,8 +24,6 @@ const GROUP_APPENDS_MAX: usize = 256;
 const GROUP_ENTRIES_MAX: usize = 1_024;
 /// Payload bytes of one group, unless a single append has more.
 const GROUP_BYTES_MAX: usize = 16 << 20;
-/// How often a group is tried again because another process used the ids its entries would have had.
-const ID_RACES_MAX: u32 = 16;
 
 /// The task's own state.
 pub(super) struct Writer {
@@ -125,7 +123,6 @@ impl Writer {
     /// Commits a group, and whatever of it can be committed if not all can.
     async fn commit(&mut self, group: Group) {
         let mut groups = VecDeque::from([group]);
-        let mut races = 0;
         while let Some(mut group) = groups.pop_front() {
             let Some(connection) = &mut self.connection else {
                 let reopened = self.reopen().await;
@@ -156,22 +153,13 @@ impl Writer {
                     group.answer(Some(&not_written(&error)));
                 }
                 Verdict::NotWritten => groups.extend(group.apart()),
-                Verdict::Condition => {
-                    races += 1;
-                    self.part(group, &error, races, &mut groups).await;
-                }
+                Verdict::Condition => self.part(group, &error, &mut groups).await,
             }
         }
     }
 
     /// Finds out who made a group fail, answers them, and lines up the others again.
-    async fn part(
-        &mut self,
-        mut group: Group,
-        error: &sqlx::Error,
-        races: u32,
-        groups: &mut VecDeque<Group>,
-    ) {
+    async fn part(&mut self, mut group: Group, error: &sqlx::Error, groups: &mut VecDeque<Group>) {
         let Some(connection) = &mut self.connection else { return group.answer(Some(&not_written(error))) };
         let mut innocent = Vec::new();
         let mut found = false;
@@ -189,14 +177,11 @@ impl Writer {
             }
         }
         group.appends = innocent;
-        let known = self.entry_id;
-        if let Ok(id) = newest_entry_id(connection).await {
-            self.entry_id = id;
-        }
-        let raced = self.entry_id != known && races <= ID_RACES_MAX;
         match group.len() {
             0 => {}
-            _ if found || raced => groups.push_front(group),
+            _ if found => groups.push_front(group),
+            // Nobody's condition: another process used the ids that the entries would have had.
+            _ if !group.locks_first => groups.push_front(Group { locks_first: true, ..group }),
             1 => group.answer(Some(&StoreError::corrupt("a transaction of the store", error))),
             _ => groups.extend(group.apart()),
         }
@@ -243,13 +228,13 @@ async fn transact(
     group: &mut Group,
     entry_id: &mut i64,
 ) -> sqlx::Result<()> {
-    let begun = !group.others.is_empty();
+    let begun = group.locks_first || !group.others.is_empty();
     if begun {
         connection.execute("BEGIN IMMEDIATE").await?;
         for other in &mut group.others {
             other.run(connection).await?;
         }
-        // Operations add entries too.
+        // Operations add entries too, and so do other processes.
         *entry_id = newest_entry_id(connection).await?;
         if group.appends.is_empty() {
             connection.execute("COMMIT").await?;

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::Ordering;
 
 use sqlx::Executor as _;
 
@@ -11,7 +12,7 @@ use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Inbox as _, Journal as _, Leases as _, Sessions as _};
 use crate::sqlite::connect::{Location, closed};
-use crate::sqlite::{OpenOptions, SqliteStore};
+use crate::sqlite::{OpenOptions, SqliteStore, checkpoint};
 use rewake_core::ids::HostId;
 use rewake_wire::Sender;
 
@@ -174,5 +175,31 @@ async fn a_session_whose_salt_is_damaged_is_corrupt_not_a_panic() {
     let error = store.read(&tale.session, 0, 10).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
     assert!(error.to_string().contains("ses_one"), "{error}");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn the_log_is_moved_into_the_file_beside_the_writer_and_by_it() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 0).await;
+    let size = || std::fs::metadata(place.path()).unwrap().len();
+    let mut before = size();
+    let mut connection = store.shared.location.checkpointer().await.unwrap();
+    for by_writer in [false, true] {
+        tale.payload_bytes = 50_000;
+        store.append(tale.append(3)).await.unwrap();
+        if by_writer {
+            store.shared.log_is_full.store(true, Ordering::Relaxed);
+            store.append(tale.append(1)).await.unwrap();
+            assert!(!store.shared.log_is_full.load(Ordering::Relaxed));
+        } else {
+            assert_eq!(checkpoint::move_log(&mut connection).await.unwrap(), 0, "all of it");
+        }
+        assert!(size() >= before + 150_000, "{before} {}", size());
+        before = size();
+    }
+    assert_eq!(all(&store, &tale).await.len(), 9);
+    closed(connection).await;
     store.close().await;
 }

@@ -1,6 +1,5 @@
 //! Checks that only a file can fail.
 
-mod bench;
 mod disk;
 mod files;
 mod groups;
