@@ -39,6 +39,11 @@ impl Draft {
         Draft::new("test/scripted").harness("harness_script").tools("tool_probe", "rw")
     }
 
+    /// The manifest so far.
+    pub fn manifest(&self) -> &str {
+        &self.manifest
+    }
+
     /// Adds TOML as it is.
     pub fn toml(mut self, text: &str) -> Self {
         let _ = writeln!(self.manifest, "\n{text}");

@@ -6,6 +6,7 @@ pub mod cut;
 pub mod forge;
 pub mod journal;
 pub mod play;
+pub mod program;
 pub mod running;
 pub mod world;
 

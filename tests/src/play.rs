@@ -61,7 +61,7 @@ impl Scenario {
     pub async fn everywhere(&self, check: impl Fn(&World, &SessionId, &Events)) {
         let whole = World::new().await;
         let id = whole.create(&self.bundle).await;
-        assert_eq!(self.play(&whole.host(), &id).await, None);
+        assert_eq!(self.play(whole.own(), &id).await, None);
         let expected = whole.check(&id).await;
         check(&whole, &id, &expected);
         let expected = expected.transcript();
@@ -94,7 +94,7 @@ impl Scenario {
         drop(host);
         let copy = world.copy().await;
         for world in [&world, &copy] {
-            assert_eq!(self.play(&world.host(), &id).await, None, "cut after {appends}");
+            assert_eq!(self.play(world.own(), &id).await, None, "cut after {appends}");
             let events = world.check(&id).await;
             check(world, &id, &events);
             let transcript = events.transcript();

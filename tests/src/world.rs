@@ -1,7 +1,8 @@
 //! A data folder, the hosts over it, and sessions that are sent messages until they rest.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rewake_core::command::Command;
@@ -29,6 +30,7 @@ pub struct World {
     pub store: Arc<dyn Store>,
     sqlite: Arc<SqliteStore>,
     snapshot_entries: u64,
+    own: OnceLock<Host>,
 }
 
 /// How a session came to rest.
@@ -52,7 +54,7 @@ impl World {
     async fn open(dir: TempDir) -> Self {
         let store = SqliteStore::open(&dir.path().join(JOURNAL), OpenOptions::default()).await;
         let sqlite = Arc::new(store.expect("a store"));
-        World { store: sqlite.clone(), sqlite, dir, snapshot_entries: 1_000 }
+        World { store: sqlite.clone(), sqlite, dir, snapshot_entries: 1_000, own: OnceLock::new() }
     }
 
     /// The same, with a snapshot every so many entries.
@@ -85,9 +87,9 @@ impl World {
     /// # Panics
     /// If the file does not hold `from`, or the two are not as long as each other.
     pub async fn tamper(self, from: &str, to: &str) -> Self {
-        let World { dir, store, sqlite, .. } = self;
+        let World { dir, store, sqlite, own, .. } = self;
+        drop((store, own));
         sqlite.close().await;
-        drop((store, sqlite));
         assert!(!dir.path().join(format!("{JOURNAL}-wal")).exists(), "the log was not moved into the file");
         let path = dir.path().join(JOURNAL);
         let mut bytes = std::fs::read(&path).expect("the file");
@@ -116,7 +118,15 @@ impl World {
         }
     }
 
-    /// A host over its store.
+    /// The world's own host, always the same: making one costs more than what most tests do with it.
+    ///
+    /// # Panics
+    /// If it cannot be opened.
+    pub fn own(&self) -> &Host {
+        self.own.get_or_init(|| self.host())
+    }
+
+    /// A new host over its store.
     ///
     /// # Panics
     /// If it cannot be opened.
@@ -147,13 +157,24 @@ impl World {
         self.try_create(draft).await.expect("a session")
     }
 
+    /// Creates a session of a bundle, with others beside it.
+    ///
+    /// # Panics
+    /// If it cannot be created.
+    pub async fn create_with(&self, draft: &Draft, with: &[&Draft]) -> SessionId {
+        let with = with.iter().map(|draft| self.bundle(draft)).collect();
+        let new =
+            NewSession { bundle: self.bundle(draft), with, origin: "test".into(), ..NewSession::default() };
+        self.own().create(&new).await.expect("a session").id
+    }
+
     /// Creates a session of a bundle.
     ///
     /// # Errors
     /// As the host says.
     pub async fn try_create(&self, draft: &Draft) -> Result<SessionId, HostError> {
         let new = NewSession { bundle: self.bundle(draft), origin: "test".into(), ..NewSession::default() };
-        self.host().create(&new).await.map(|made| made.id)
+        self.own().create(&new).await.map(|made| made.id)
     }
 
     /// Sends a message, and runs the session until it rests. The host then lets go of it.
@@ -187,7 +208,7 @@ impl World {
         assert_eq!(verified.broken, None);
         let events = self.events(id).await;
         events.check();
-        let replayed = self.host().replay(id).await.expect("replayable");
+        let replayed = self.own().replay(id).await.expect("replayable");
         assert_eq!(replayed.mismatch, None);
         events
     }
@@ -228,8 +249,9 @@ fn copy_folder(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
             copy_folder(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).expect("a copy of a file");
+        } else if let Err(error) = std::fs::copy(entry.path(), target) {
+            // A host that ends takes its lock's file along.
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{}", entry.path().display());
         }
     }
 }

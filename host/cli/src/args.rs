@@ -175,7 +175,7 @@ pub(crate) struct Stop {
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     /// Print every session as a line of JSON
     #[arg(long)]
@@ -272,6 +272,7 @@ mod tests {
             (&["run", "--session", "ses_1", "--with", "b"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--workspace", "w"], ArgumentConflict),
             (&["show", "1"], ValueValidation),
+            (&["sessions", "--limit", "0"], ValueValidation),
             (&["events", "ses_1", "--types", "tool"], ValueValidation),
         ] {
             assert_eq!(parse(words).unwrap_err(), kind, "{words:?}");

@@ -81,6 +81,7 @@ impl Places {
 
     /// The same; none if nothing was ever kept here.
     pub(crate) async fn read_if_there(&self) -> Result<Option<Arc<SqliteStore>>, Failure> {
+        self.check()?;
         let file = self.file();
         if !file.try_exists().map_err(|error| Failure::io(&file.display().to_string(), error))? {
             return Ok(None);
@@ -90,6 +91,7 @@ impl Places {
 
     /// The store, to be written.
     pub(crate) async fn write(&self) -> Result<Arc<SqliteStore>, Failure> {
+        self.check()?;
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -118,6 +120,15 @@ impl Places {
     /// The command line that takes a session up again.
     pub(crate) fn resume(&self, id: &SessionId) -> String {
         self.hint(&format!("run --session {id}"))
+    }
+
+    /// A mistaken name is told as one, before the system says something about the files in it.
+    fn check(&self) -> Result<(), Failure> {
+        if self.data.exists() && !self.data.is_dir() {
+            let data = self.data.display();
+            return Err(Failure::Usage(format!("{data} is no folder; name the data folder with --data")));
+        }
+        Ok(())
     }
 
     fn file(&self) -> PathBuf {

@@ -54,14 +54,18 @@ impl Journal {
         self.head.seq
     }
 
-    /// The next entries; none at the end.
+    /// The next entries; none at the end. One that is broken is a failure once all before it were given.
     pub(crate) async fn page(&mut self) -> Result<Vec<Entry>, Failure> {
         let mut entries = Vec::new();
         for record in self.store.read(&self.id, self.head.seq, PAGE).await? {
-            let entry =
-                codec::open(&self.id, self.head, &record).map_err(|broken| corrupt(&self.id, broken))?;
-            self.head = Head { seq: entry.seq, hash: entry.hash };
-            entries.push(entry);
+            match codec::open(&self.id, self.head, &record) {
+                Ok(entry) => {
+                    self.head = Head { seq: entry.seq, hash: entry.hash };
+                    entries.push(entry);
+                }
+                Err(_) if !entries.is_empty() => break,
+                Err(broken) => return Err(corrupt(&self.id, broken)),
+            }
         }
         Ok(entries)
     }

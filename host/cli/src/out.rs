@@ -105,7 +105,8 @@ impl Out {
     /// Shows what is being done, until something is written.
     pub(crate) fn status(&mut self, text: &str) {
         if self.can_show_status {
-            let line = format!("\r\x1b[2K\x1b[2m{}\x1b[0m", one_line(text, STATUS_CHARS_MAX));
+            let (on, off) = if self.is_styled { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+            let line = format!("\r\x1b[2K{on}{}{off}", one_line(text, STATUS_CHARS_MAX));
             let _ = io::stderr().lock().write_all(line.as_bytes());
             HAS_STATUS.store(true, Ordering::Relaxed);
         }

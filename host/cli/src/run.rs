@@ -13,7 +13,7 @@ use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
 use rewake_runtime::{HostError, Made, NewSession};
 use rewake_store::{Sessions as _, Store, StoreError};
-use rewake_wire::{Part, Sender};
+use rewake_wire::{Fault, Part, Sender};
 
 use self::follow::{Follow, Until};
 use crate::args::{Answer, Run, Stop, Target};
@@ -122,7 +122,7 @@ async fn go_on(
     let standing = {
         let reading = places.read().await?;
         if let Some(fault) = reading.fault(id).await? {
-            return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into());
+            return Err(faulted(places, id, fault));
         }
         Standing::whole(reading, id).await?
     };
@@ -171,6 +171,15 @@ async fn go_on(
     .await;
     opened.close().await;
     result
+}
+
+/// A session that takes no step: its report, and the way out.
+fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure {
+    for line in describe::fault(&fault) {
+        note(&line);
+    }
+    note(&format!("once its cause is gone, let it try again: {}", places.hint(&format!("clear-fault {id}"))));
+    HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into()
 }
 
 /// What a new session is and may do.

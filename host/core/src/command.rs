@@ -62,7 +62,8 @@ impl Command {
                     limits::MESSAGE_BYTES_MAX,
                 )
             }
-            Command::Answer { value, .. } => {
+            Command::Answer { question, value } => {
+                within("bytes of a question's id", question.len(), limits::ID_BYTES_MAX)?;
                 if serde_json::from_str::<serde::de::IgnoredAny>(value).is_err() {
                     return Err(Refusal::Conflict(
                         "the answer is no JSON; a text must stand in double quotes".into(),

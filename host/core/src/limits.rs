@@ -19,8 +19,10 @@ pub const BATCH_BYTES_MAX: usize = 4 << 20;
 pub const QUESTIONS_MAX: usize = 16;
 /// Bytes of one question: its text, choices and schema.
 pub const QUESTION_BYTES_MAX: usize = 64 << 10;
-/// Observations between two calls of a step.
-pub const OBSERVATIONS_MAX: usize = 500_000;
+/// Bytes of the observations between two calls of a step.
+pub const OBSERVED_BYTES_MAX: usize = 8 << 20;
+/// Bytes of all observations of one run of a step.
+pub const STEP_OBSERVED_BYTES_MAX: usize = 64 << 20;
 /// Tool uses of one `tools.call`.
 pub const USES_MAX: usize = 64;
 /// Bytes of one tool use's input.
@@ -47,8 +49,11 @@ pub const LOG_LINES_MAX: usize = 1_000;
 pub const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 /// Consecutive re-runs of a step that added no entry (R5).
 pub const RERUNS_MAX: u32 = 3;
-/// Attempts of one call beyond its first (R5).
-pub const RETRIES_MAX: u32 = 3;
+/// Attempts of one call beyond its first (R5): fewer than re-runs, so that a call which kills its host is
+/// given up before its turn is.
+pub const RETRIES_MAX: u32 = 2;
+/// Consecutive loads that neither ran a step nor ended in good order (R5).
+pub const CRASHED_LOADS_MAX: u32 = 5;
 /// Bytes of a failure's code.
 pub const CODE_BYTES_MAX: usize = 128;
 /// Bytes of a failure's detail, a fault's values and the like.

@@ -156,15 +156,6 @@ impl Recorded {
         })
     }
 
-    /// How often the call with this start was tried again.
-    pub fn retries(&self, start: u64) -> u32 {
-        let tried = self.entries.iter().filter_map(|entry| match &entry.fact {
-            Fact::CallRetried(body) if body.start == start => Some(body.n),
-            _ => None,
-        });
-        tried.max().unwrap_or(0)
-    }
-
     /// The start of a hook on the use at `index`.
     pub fn asked(&self, index: u32, hook: u32) -> Option<&Entry> {
         self.at(index).find(|entry| matches!(&entry.fact, Fact::HookStarted(body) if body.hook == hook))

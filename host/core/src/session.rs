@@ -11,6 +11,7 @@ use crate::entry::{Entry, Place};
 use crate::error::Corrupt;
 use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
 use crate::ids::{Digest, Head, SessionId, Timestamp};
+use crate::limits;
 use crate::transitions::{call, hook, inbox, life, step, turn};
 
 /// A session, folded from its journal.
@@ -50,6 +51,8 @@ pub struct Session {
     pub usage: Usage,
     /// The greatest monotonic reading that a guest was given, in nanoseconds.
     pub monotonic_ns_max: u64,
+    /// When that reading was recorded, by the store's clock.
+    pub monotonic_at: Timestamp,
 }
 
 /// The inbox rows that are in the journal: a fact per row, not a high-water mark (R1).
@@ -130,8 +133,25 @@ pub struct OpenCall {
     pub effect: Effect,
     /// Attempts beyond the first.
     pub retries: u32,
+    /// Of them, those that count against the limit.
+    pub spent: u32,
+    /// Its next attempt does not count: it was let go of in good order.
+    pub excused: bool,
     /// The idempotency key: the chain hash of its start (R5).
     pub key: Digest,
+}
+
+impl OpenCall {
+    /// A call that an entry starts.
+    pub(crate) fn new(entry: &Entry, kind: CallKind, effect: Effect) -> Self {
+        OpenCall { place: entry.place, kind, effect, retries: 0, spent: 0, excused: false, key: entry.hash }
+    }
+
+    /// The number of its next attempt; none, if it was tried as often as it may be.
+    pub fn next_try(&self) -> Option<u32> {
+        let may = self.effect.is_repeatable() && (self.excused || self.spent < limits::RETRIES_MAX);
+        may.then_some(self.retries + 1)
+    }
 }
 
 /// What an open call does.
@@ -165,6 +185,8 @@ pub struct Load {
     pub startup_hooks: BTreeSet<u32>,
     /// Hooks that this load has a SessionStart verdict of.
     pub fired_hooks: BTreeSet<u32>,
+    /// Consecutive loads, this one included, that neither ran a step nor ended in good order.
+    pub crashed: u32,
     /// A step was started or run again since this load: SessionStart's time is over.
     pub stepped: bool,
 }
@@ -199,6 +221,7 @@ impl Session {
             ended: None,
             usage: Usage::default(),
             monotonic_ns_max: 0,
+            monotonic_at: Timestamp::default(),
         }
     }
 
@@ -246,7 +269,7 @@ impl Session {
             Fact::StepCompleted(body) => step::completed(self, body),
             Fact::StepAborted(body) => step::aborted(self, body),
             Fact::StepRerun(body) => step::rerun(self, body),
-            Fact::StepObserved(body) => step::observed(self, body),
+            Fact::StepObserved(body) => step::observed(self, entry, body),
             Fact::ModelStarted(_) => call::started(self, entry, CallKind::Model, Effect::Idempotent),
             Fact::ModelCompleted(body) => call::model_completed(self, body),
             Fact::ModelLost(body) => call::ended(self, body.start, CallKind::Model),
@@ -284,6 +307,16 @@ impl Session {
     /// If the session has no entry: a bug of the caller, who must have loaded or created it.
     pub fn pins(&self) -> &Created {
         self.created.as_deref().expect("a session is created by its first entry")
+    }
+
+    /// Where the monotonic clock of a guest goes on at a time of the store: from its greatest recorded
+    /// reading, and by as much as has passed since that was recorded.
+    pub fn monotonic_ns(&self, now: Timestamp) -> u64 {
+        let passed_ms = match self.monotonic_ns_max {
+            0 => 0,
+            _ => u64::try_from(now.0.saturating_sub(self.monotonic_at.0)).unwrap_or(0),
+        };
+        self.monotonic_ns_max.saturating_add(passed_ms.saturating_mul(1_000_000))
     }
 
     /// The open step, and its turn's number.

@@ -152,6 +152,7 @@ async fn one(
         seed: recorded.started.seed,
         state: state.map(|(state, bytes)| (state.version, bytes)),
         entries: recorded.entries,
+        tries: BTreeMap::new(),
         monotonic_ns: recorded.monotonic_ns,
         port,
     };

@@ -154,6 +154,7 @@ pub(crate) async fn dispatch(
     for call in calls {
         let (cx, port) = (cx.clone(), port.clone());
         tasks.spawn(async move {
+            let _running = cx.running.clone().read_owned().await;
             let at = call.at;
             let (completed, mut drafts) = perform(&cx, &call).await;
             drafts.push(Draft::system(call.place, completed.clone()));

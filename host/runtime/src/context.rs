@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rewake_bindings::{Access, Mount, Sandbox};
 use rewake_core::fact::{ComponentPin, Created, ToolPin};
 use rewake_core::grant;
 use rewake_core::ids::SessionId;
 use rewake_store::Store;
+use tokio::sync::RwLock;
+use tracing::warn;
 
 use crate::components::Components;
 use crate::providers::Models;
@@ -16,6 +19,9 @@ use crate::providers::Models;
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 /// Bytes that a guest may hand to the host in one call.
 const CALL_BYTES_MAX: usize = 16 << 20;
+
+/// How long a dropped tool or hook is waited for.
+const QUIESCE_MAX: Duration = Duration::from_secs(2);
 
 /// What every guest of a session is run with.
 pub(crate) struct SessionContext {
@@ -26,9 +32,18 @@ pub(crate) struct SessionContext {
     pub(crate) store: Arc<dyn Store>,
     /// The session's workspace on this host.
     pub(crate) workspace: PathBuf,
+    /// Held, for reading, by every task that runs a tool or a hook.
+    pub(crate) running: Arc<RwLock<()>>,
 }
 
 impl SessionContext {
+    /// Waits until no tool or hook that was dropped is still on its way out; for so long at most.
+    pub(crate) async fn quiesce(&self) {
+        if tokio::time::timeout(QUIESCE_MAX, self.running.write()).await.is_err() {
+            warn!(session = %self.id, "a dropped tool or hook is still running");
+        }
+    }
+
     /// The harness's component.
     pub(crate) fn harness(&self) -> &ComponentPin {
         self.component(self.created.agent.harness)

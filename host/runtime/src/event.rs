@@ -1,6 +1,5 @@
 //! Everything a driver can receive from what runs on its behalf, in one place.
 
-use rewake_bindings::session;
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
 use tokio::sync::{mpsc, oneshot};
@@ -18,12 +17,8 @@ pub(crate) enum Event {
         durable: bool,
         reply: oneshot::Sender<Result<Vec<Entry>, Refusal>>,
     },
-    /// A slice of the own journal. `head` none: as it is now, and durable; else as it was then.
-    Slice {
-        slice: session::Slice,
-        head: Option<u64>,
-        reply: oneshot::Sender<Result<(u64, Vec<session::Event>), String>>,
-    },
+    /// How far the own journal goes, once all of it is on the disk.
+    Head(oneshot::Sender<u64>),
     /// What is being done now: shown while it is true, never recorded.
     Activity(String),
 }
@@ -55,20 +50,27 @@ impl Port {
         answer.await.map_err(|_| Unrecorded::Dropped)?.map_err(Unrecorded::Refused)
     }
 
-    /// Reads a slice of the session's journal.
-    pub(crate) async fn slice(
-        &self,
-        slice: session::Slice,
-        head: Option<u64>,
-    ) -> Result<Result<(u64, Vec<session::Event>), String>, Unrecorded> {
+    /// Has facts recorded without waiting for it; if the driver is busy they go with what comes next.
+    pub(crate) fn try_record(&self, drafts: Vec<Draft>) -> Result<(), Vec<Draft>> {
+        let (reply, _) = oneshot::channel();
+        self.0.try_send(Event::Record { drafts, durable: false, reply }).map_err(|refused| {
+            match refused.into_inner() {
+                Event::Record { drafts, .. } => drafts,
+                Event::Head(_) | Event::Activity(_) => Vec::new(),
+            }
+        })
+    }
+
+    /// How far the session's journal goes, once all of it is on the disk.
+    pub(crate) async fn head(&self) -> Result<u64, Unrecorded> {
         let (reply, answer) = oneshot::channel();
-        self.send(Event::Slice { slice, head, reply }).await?;
+        self.send(Event::Head(reply)).await?;
         answer.await.map_err(|_| Unrecorded::Dropped)
     }
 
-    /// Shows what is being done.
-    pub(crate) async fn activity(&self, line: String) -> Result<(), Unrecorded> {
-        self.send(Event::Activity(line)).await
+    /// Shows what is being done, if anybody is there to show it.
+    pub(crate) async fn activity(&self, line: String) {
+        let _ = self.0.send(Event::Activity(line)).await;
     }
 
     async fn send(&self, event: Event) -> Result<(), Unrecorded> {

@@ -15,6 +15,9 @@ use crate::components::{Components, Ready, kind_of};
 use crate::engine::YIELD_FUEL;
 use crate::logs::Logs;
 
+/// The code of what is this host's doing, not the guest's.
+pub(crate) const HOST: &str = "host";
+
 /// How a guest's call came to an end that is not a return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
@@ -187,6 +190,13 @@ pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
     if let Some(over) = error.downcast_ref::<OverLimit>() {
         return broken("out_of_memory", over.to_string());
     }
+    if error.downcast_ref::<wasmtime::PoolConcurrencyLimitError>().is_some() {
+        return Broken {
+            how: Ending::Failed,
+            code: HOST,
+            detail: "this host has no room for another instance".into(),
+        };
+    }
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => {
             broken("out_of_fuel", "it computed for longer than its limit (`fuel`) allows".into())
@@ -201,7 +211,7 @@ pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
 fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
     warn!(component = %crate::context::full_name(component), "called before it was ready");
     let detail = format!("{} is not ready on this host", crate::context::full_name(component));
-    let result = Err(Broken { how: Ending::Failed, code: "host", detail });
+    let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
     Ran { result, ms: 0, logs: Logs::default() }
 }
 

@@ -11,9 +11,10 @@ use rewake_core::fact::{
 use rewake_core::firing::Firing;
 use rewake_core::grant::Access;
 use rewake_core::ids::{Digest, Timestamp, turn_name};
-use rewake_core::limits::{DETAIL_BYTES_MAX, HOOK_TEXT_CHARS_MAX, RETRIES_MAX, cut, cut_chars};
+use rewake_core::limits::{DETAIL_BYTES_MAX, HOOK_TEXT_CHARS_MAX, cut, cut_chars};
 use rewake_wire::{Actor, ActorType};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 use crate::bundle::{GrantKind, Matcher};
@@ -82,8 +83,13 @@ pub(crate) async fn judge(
     for (one, start, key) in judged {
         let (cx, port) = (cx.clone(), port.clone());
         tasks.spawn(async move {
-            let input = serde_json::from_str::<serde_json::Value>(&one.input).unwrap_or_default();
-            let specific = json!({ "tool_name": one.tool, "tool_input": input, "tool_use_id": one.use_id });
+            let _running = cx.running.clone().read_owned().await;
+            // The bytes that the tool will get, not what another reader of JSON would make of them.
+            let Ok(tool_input) = serde_json::from_str::<&RawValue>(&one.input) else {
+                return Err(Unrecorded::Dropped);
+            };
+            let (tool_name, tool_use_id) = (&one.tool, &one.use_id);
+            let specific = Specific::Tool { tool_name, tool_input, tool_use_id };
             let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place };
             let (seq, verdict) = ask(&cx, &port, asked, Some(one.place.turn), specific).await?;
             Ok((one.at, seq, verdict))
@@ -122,8 +128,11 @@ pub(crate) async fn fire(
             place: Place::default(),
         };
         let (cx, port) = (cx.clone(), port.clone());
-        let specific = json!({ "source": firing.source.as_str() });
-        tasks.spawn(async move { ask(&cx, &port, asked, turn, specific).await });
+        let specific = Specific::Start { source: firing.source.as_str() };
+        tasks.spawn(async move {
+            let _running = cx.running.clone().read_owned().await;
+            ask(&cx, &port, asked, turn, specific).await
+        });
     }
     while let Some(joined) = tasks.join_next().await {
         joined.map_err(|_| Unrecorded::Dropped)??;
@@ -141,10 +150,10 @@ fn starting(cx: &SessionContext, firing: &Firing) -> Draft {
             binding: firing.binding,
         }
         .into(),
-        Some(start) if start.retries < RETRIES_MAX => {
-            CallRetried { start: start.seq, n: start.retries + 1 }.into()
-        }
-        Some(start) => failed(cx, firing.hook, start.seq, firing.binding, "it was tried too often").into(),
+        Some(start) => match start.next_try {
+            Some(n) => CallRetried { start: start.seq, n }.into(),
+            None => failed(cx, firing.hook, start.seq, firing.binding, "it was tried too often").into(),
+        },
     };
     Draft::system(Place::default(), fact)
 }
@@ -155,7 +164,7 @@ async fn ask(
     port: &Port,
     asked: Asked,
     turn: Option<u32>,
-    specific: serde_json::Value,
+    specific: Specific<'_>,
 ) -> Result<(u64, HookVerdict), Unrecorded> {
     let pin = &cx.created.hooks[asked.hook as usize];
     let component = cx.component(pin.component);
@@ -164,7 +173,7 @@ async fn ask(
         idempotency_key: asked.key.clone(),
         session: cx.id.to_string(),
         turn: turn.map(turn_name),
-        input: input(cx, pin, turn, specific).to_string(),
+        input: input(cx, pin, turn, specific),
         config: component.config.clone(),
     };
     let sandbox = cx.sandbox(component);
@@ -201,27 +210,39 @@ async fn ask(
 }
 
 /// A hook's input: what every event tells, and what this one tells beside it.
-fn input(
-    cx: &SessionContext,
-    pin: &HookPin,
-    turn: Option<u32>,
-    specific: serde_json::Value,
-) -> serde_json::Value {
+#[derive(Serialize)]
+struct HookInput<'a> {
+    session_id: &'a str,
+    turn_id: Option<String>,
+    hook_event_name: &'static str,
+    agent: &'a str,
+    workspace: Option<&'a str>,
+    at: String,
+    #[serde(flatten)]
+    specific: Specific<'a>,
+}
+
+/// What one event tells beside what every event does.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Specific<'a> {
+    Start { source: &'static str },
+    Tool { tool_name: &'a str, tool_input: &'a RawValue, tool_use_id: &'a str },
+}
+
+fn input(cx: &SessionContext, pin: &HookPin, turn: Option<u32>, specific: Specific<'_>) -> String {
     let grants = &cx.component(pin.component).grants;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let now = Timestamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
-    let mut input = json!({
-        "session_id": cx.id.to_string(),
-        "turn_id": turn.map(turn_name),
-        "hook_event_name": pin.event.as_str(),
-        "agent": cx.created.agent.name,
-        "workspace": grants.fs.first().map(|granted| granted.mount.clone()),
-        "at": now.to_string(),
-    });
-    if let (Some(all), serde_json::Value::Object(specific)) = (input.as_object_mut(), specific) {
-        all.extend(specific);
-    }
-    input
+    let input = HookInput {
+        session_id: cx.id.as_str(),
+        turn_id: turn.map(turn_name),
+        hook_event_name: pin.event.as_str(),
+        agent: &cx.created.agent.name,
+        workspace: grants.fs.first().map(|granted| granted.mount.as_str()),
+        at: Timestamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)).to_string(),
+        specific,
+    };
+    serde_json::to_string(&input).expect("an event holds texts, and JSON that was read")
 }
 
 struct Checked {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use rewake_core::codec::{self, Seal};
@@ -105,6 +106,8 @@ pub struct Loaded {
     followers: Followers,
     wake: Arc<Notify>,
     unload: mpsc::Sender<String>,
+    /// It is being let go of: whoever wants it takes it up anew.
+    leaving: Arc<AtomicBool>,
     gone: watch::Receiver<Option<Gone>>,
 }
 
@@ -116,6 +119,7 @@ impl Loaded {
 
     /// Asks for it to be let go of, and waits until it is.
     pub async fn unload(&self, why: &str) -> Gone {
+        self.leaving.store(true, Ordering::Release);
         let _ = self.unload.send(why.to_owned()).await;
         self.gone().await
     }
@@ -184,7 +188,13 @@ impl Host {
             None => Copied::default(),
             Some(from) => {
                 let (from, folder) = (from.clone(), folder.clone());
-                let copied = tokio::task::spawn_blocking(move || workspace::copy_in(&from, &folder)).await;
+                let copy = move || {
+                    // What was copied of one that cannot be used is nobody's.
+                    workspace::copy_in(&from, &folder).inspect_err(|_| {
+                        let _ = std::fs::remove_dir_all(&folder);
+                    })
+                };
+                let copied = tokio::task::spawn_blocking(copy).await;
                 copied.map_err(|error| HostError::Machine(error.to_string()))??
             }
         };
@@ -226,7 +236,10 @@ impl Host {
         let _loading = self.0.loading.lock().await;
         if let Some(loaded) = self.loaded(id) {
             let follower = loaded.follow();
-            return Ok((loaded, follower));
+            if !loaded.leaving.load(Ordering::Acquire) {
+                return Ok((loaded, follower));
+            }
+            loaded.gone().await;
         }
         let inner = &self.0;
         if let Some(fault) = inner.store.fault(id).await? {
@@ -262,13 +275,21 @@ impl Host {
             unload,
             snapshot_entries: inner.snapshot_entries,
         };
-        let loaded =
-            Loaded { id: id.clone(), followers: followers.clone(), wake, unload: unload_sender, gone };
+        let loaded = Loaded {
+            id: id.clone(),
+            followers: followers.clone(),
+            wake,
+            unload: unload_sender,
+            leaving: Arc::default(),
+            gone,
+        };
         self.lock().insert(id.clone(), loaded.clone());
         let (host, id) = (self.clone(), id.clone());
         let follower = followers.follow();
         tokio::spawn(async move {
-            let gone = Driver::drive(options).await;
+            // A task of its own, so that a session whose driver panics is not held for ever.
+            let driven = tokio::spawn(Driver::drive(options)).await;
+            let gone = driven.unwrap_or_else(|error| Gone::Failed(format!("a bug of this host: {error}")));
             host.lock().remove(&id);
             followers.tell(Live::Gone(gone.clone()));
             let _ = told.send(Some(gone));
@@ -327,6 +348,7 @@ impl Host {
             models: inner.models.clone(),
             store: inner.store.clone(),
             workspace: workspace::path(&inner.data, id),
+            running: Arc::default(),
         }))
     }
 

@@ -2,7 +2,6 @@
 //! while the lease outlasts a margin.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rewake_store::{Lease, Store, StoreError};
 use rustix::time::{ClockId, clock_gettime};
@@ -14,51 +13,63 @@ use crate::driver::Fatal;
 pub(crate) const LEASE_MS: u64 = 15_000;
 /// How much of it must be left when an effect begins, in milliseconds.
 const MARGIN_MS: u64 = 3_000;
+/// How long after a failed renewal the next is tried, in milliseconds.
+const RETRY_MS: u64 = 1_000;
 
 /// Keeps one lease.
 pub(crate) struct Keeper {
     store: Arc<dyn Store>,
     lease: Lease,
-    /// When the lease was last asked for, on the boot clock, in milliseconds.
+    /// When the lease was last asked for and given, on the boot clock, in milliseconds.
     asked_ms: u64,
+    /// When it is to be asked for again.
+    due_ms: u64,
 }
 
 impl Keeper {
     /// For a lease that was asked for at `asked_ms` of [`boot_ms`].
     pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, asked_ms: u64) -> Self {
-        Keeper { store, lease, asked_ms }
+        Keeper { store, lease, asked_ms, due_ms: asked_ms + LEASE_MS / 3 }
     }
 
-    /// Whether an effect may begin.
+    /// Sees to it that an effect may begin: the lease outlasts the margin, or is renewed so that it does.
     ///
     /// # Errors
-    /// If the lease does not outlast the margin.
-    pub(crate) fn check(&self) -> Result<(), Fatal> {
-        if boot_ms() + MARGIN_MS < self.asked_ms + LEASE_MS { Ok(()) } else { Err(Fatal::LeaseLost) }
+    /// If neither.
+    pub(crate) async fn ensure(&mut self) -> Result<(), Fatal> {
+        if !self.outlasts_margin() {
+            self.renew().await?;
+        }
+        if self.outlasts_margin() { Ok(()) } else { Err(Fatal::LeaseLost) }
     }
 
-    /// Waits until it is time to renew: after a third of it, so that two renewals may fail.
-    pub(crate) async fn due(&self) {
-        let due_ms = self.asked_ms + LEASE_MS / 3;
-        tokio::time::sleep(Duration::from_millis(due_ms.saturating_sub(boot_ms()))).await;
+    fn outlasts_margin(&self) -> bool {
+        boot_ms() + MARGIN_MS < self.asked_ms + LEASE_MS
+    }
+
+    /// Whether it is time to renew: after a third of the lease, so that two renewals may fail.
+    pub(crate) fn is_due(&self) -> bool {
+        boot_ms() >= self.due_ms
     }
 
     /// Renews the lease.
     ///
     /// # Errors
-    /// If another host has it, or it could not be renewed and does not outlast the margin.
+    /// If another host has it.
     pub(crate) async fn renew(&mut self) -> Result<(), Fatal> {
         let asked_ms = boot_ms();
         match self.store.renew(&self.lease, LEASE_MS).await {
             Ok(lease) => {
                 self.lease = lease;
                 self.asked_ms = asked_ms;
+                self.due_ms = asked_ms + LEASE_MS / 3;
                 Ok(())
             }
             Err(error @ (StoreError::Fenced { .. } | StoreError::Busy { .. })) => Err(error.into()),
             Err(error) => {
                 warn!(%error, "the lease could not be renewed");
-                self.check()
+                self.due_ms = asked_ms + RETRY_MS;
+                Ok(())
             }
         }
     }

@@ -24,6 +24,7 @@ mod logs;
 mod plan;
 pub mod providers;
 mod record;
+mod slice;
 mod step;
 pub mod workspace;
 

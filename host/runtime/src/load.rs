@@ -2,7 +2,7 @@
 
 use rewake_core::codec;
 use rewake_core::error::Corrupt;
-use rewake_core::ids::{Head, SessionId};
+use rewake_core::ids::{Digest, Head, SessionId};
 use rewake_core::session::Session;
 use rewake_store::{Snapshot, Store, StoreError};
 use thiserror::Error;
@@ -74,6 +74,24 @@ pub(crate) async fn fold_on(
     }
 }
 
+/// A snapshot's bytes: the digest of the fold, and the fold.
+pub(crate) fn seal_snapshot(session: &Session) -> Vec<u8> {
+    let fold = serde_json::to_vec(session).expect("a fold holds nothing that JSON cannot");
+    let mut bytes = Digest::of(&fold).0.to_vec();
+    bytes.extend(fold);
+    bytes
+}
+
+fn open_snapshot(bytes: &[u8]) -> Result<Session, String> {
+    let (digest, fold) = bytes.split_at_checked(32).ok_or("it is too short")?;
+    if Digest::of(fold).0 != digest {
+        return Err("its bytes are not those that were kept".into());
+    }
+    let session: Session =
+        serde_json::from_slice(fold).map_err(|error| format!("it does not decode: {error}"))?;
+    if session.created.is_none() { Err("it is of no created session".into()) } else { Ok(session) }
+}
+
 /// A snapshot's session; or why the snapshot cannot be used.
 async fn open(
     store: &dyn Store,
@@ -83,9 +101,9 @@ async fn open(
     if snapshot.version != SNAPSHOT_VERSION {
         return Ok(Err(format!("it is of version {}, this host reads {SNAPSHOT_VERSION}", snapshot.version)));
     }
-    let session: Session = match serde_json::from_slice(&snapshot.bytes) {
+    let session = match open_snapshot(&snapshot.bytes) {
         Ok(session) => session,
-        Err(error) => return Ok(Err(format!("it does not decode: {error}"))),
+        Err(why) => return Ok(Err(why)),
     };
     let head = Head { seq: snapshot.seq, hash: snapshot.hash };
     if session.id != *id || session.head != head {

@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Mismatch, Refusal};
-use rewake_core::fact::{Observed, StepObserved};
-use rewake_core::ids::Seed;
-use rewake_core::limits::OBSERVATIONS_MAX;
+use rewake_core::fact::{Fact, Observed, StepObserved};
+use rewake_core::limits::{OBSERVED_BYTES_MAX, STEP_OBSERVED_BYTES_MAX};
 use rewake_core::replay::{Recorded, Replay};
 use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::event::{Port, Unrecorded};
 use crate::logs::Logs;
+use crate::step::StepRun;
 
 /// Why a step was ended from inside one of its calls. The guest sees a trap.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -36,12 +36,17 @@ pub(crate) struct Recorder {
     replay: Replay,
     ordinal: u32,
     pending: Vec<Observed>,
+    /// What they take in an entry, about.
+    pending_bytes: usize,
+    /// What all observations of this run take, about.
+    observed_bytes: usize,
     calls: BTreeMap<String, u64>,
     port: Port,
     live: watch::Sender<bool>,
     stop: Option<Stop>,
     clock: Clock,
     random: blake3::OutputReader,
+    tries: BTreeMap<u64, Option<u32>>,
     pub(crate) logs: Logs,
 }
 
@@ -69,20 +74,23 @@ impl Clock {
 }
 
 impl Recorder {
-    pub(crate) fn new(step: Place, entries: &[Entry], seed: Seed, monotonic_ns: u64, port: Port) -> Self {
-        let replay = Replay::new(entries);
+    pub(crate) fn new(run: &StepRun) -> Self {
+        let replay = Replay::new(&run.entries);
         let live = watch::Sender::new(replay.is_over());
         Recorder {
-            step,
+            step: run.place,
             replay,
             ordinal: 0,
             pending: Vec::new(),
+            pending_bytes: 0,
+            observed_bytes: 0,
             calls: BTreeMap::new(),
-            port,
+            port: run.port.clone(),
             live,
             stop: None,
-            clock: Clock { base_ns: monotonic_ns, since: Instant::now() },
-            random: blake3::Hasher::new_keyed(&seed.0).finalize_xof(),
+            clock: Clock { base_ns: run.monotonic_ns, since: Instant::now() },
+            random: blake3::Hasher::new_keyed(&run.seed.0).finalize_xof(),
+            tries: run.tries.clone(),
             logs: Logs::default(),
         }
     }
@@ -105,6 +113,11 @@ impl Recorder {
     /// Whether everything recorded has been claimed.
     pub(crate) fn is_live(&self) -> bool {
         self.replay.is_over()
+    }
+
+    /// The number of the next attempt of an open call; none, if it was tried as often as it may be.
+    pub(crate) fn next_try(&self, start: u64) -> Option<u32> {
+        self.tries.get(&start).copied().flatten()
     }
 
     /// Counts a call whose value is pinned and so not recorded.
@@ -147,9 +160,16 @@ impl Recorder {
     /// # Errors
     /// If the step has observed more without any call than is recorded together.
     pub(crate) fn observed(&mut self, observed: Observed) -> wasmtime::Result<()> {
-        if self.pending.len() >= OBSERVATIONS_MAX {
-            let (got, max) = (self.pending.len() as u64 + 1, OBSERVATIONS_MAX as u64);
-            return Err(self.stopped(Refusal::Limit { what: "observations between two calls", got, max }));
+        self.pending_bytes += weight(&observed);
+        self.observed_bytes += weight(&observed);
+        for (what, got, max) in [
+            ("bytes of observations between two calls", self.pending_bytes, OBSERVED_BYTES_MAX),
+            ("bytes of observations of a step", self.observed_bytes, STEP_OBSERVED_BYTES_MAX),
+        ] {
+            if got > max {
+                let (got, max) = (got as u64, max as u64);
+                return Err(self.stopped(Refusal::Limit { what, got, max }));
+            }
         }
         self.pending.push(observed);
         Ok(())
@@ -179,6 +199,7 @@ impl Recorder {
     ) -> wasmtime::Result<Vec<Entry>> {
         let mut all = Vec::with_capacity(drafts.len() + 1);
         let observed = std::mem::take(&mut self.pending);
+        self.pending_bytes = 0;
         let skip = usize::from(!observed.is_empty());
         if !observed.is_empty() {
             let at = Place { ordinal: self.ordinal, ..self.step };
@@ -189,6 +210,24 @@ impl Recorder {
         let mut entries = self.port.record(all, durable).await.map_err(|why| self.unrecorded(why))?;
         entries.drain(..skip);
         Ok(entries)
+    }
+
+    /// Has what was observed recorded, without a call to go with and without waiting for it.
+    pub(crate) fn write_observed(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let items = std::mem::take(&mut self.pending);
+        self.pending_bytes = 0;
+        let at = Place { ordinal: self.ordinal, ..self.step };
+        // A driver that is busy gets them with the next call.
+        if let Err(refused) = self.port.try_record(vec![Draft::agent(at, StepObserved { items })]) {
+            for draft in refused {
+                if let Fact::StepObserved(StepObserved { items }) = draft.fact {
+                    self.pending = items;
+                }
+            }
+        }
     }
 
     /// Ends the step: what a guest asked for is not what is recorded, or the host cannot go on.
@@ -240,5 +279,14 @@ impl Recorder {
 
     fn go_live(&mut self) {
         self.live.send_if_modified(|live| !std::mem::replace(live, true));
+    }
+}
+
+/// The bytes that an observation takes in an entry, about.
+fn weight(observed: &Observed) -> usize {
+    match observed {
+        Observed::Wall(..) | Observed::Monotonic(_) | Observed::Deadline(..) => 48,
+        Observed::Ready(ready) => 16 + 6 * ready.len(),
+        Observed::Events { .. } => 256,
     }
 }

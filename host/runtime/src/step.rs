@@ -1,6 +1,7 @@
 //! One step: a fresh instance of the harness, its saved state loaded, its recorded part fed back, the rest
 //! live (journal.md R9). What its end comes to is decided elsewhere.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::components::{Ready, kind_of};
 use crate::context::{SessionContext, full_name};
 use crate::convert::{input_out, next_in, scope_in};
 use crate::event::Port;
-use crate::guest::{Broken, classify, imports_of, prepare, timed_out};
+use crate::guest::{Broken, HOST, classify, imports_of, prepare, timed_out};
 use crate::imports::StepImports;
 use crate::record::{Recorder, Stop, Unwritten};
 
@@ -32,6 +33,8 @@ pub(crate) struct StepRun {
     pub(crate) state: Option<(u32, Vec<u8>)>,
     /// What is recorded of it.
     pub(crate) entries: Vec<Entry>,
+    /// Its open calls by their start, with the number of the next attempt of each that may have one.
+    pub(crate) tries: BTreeMap<u64, Option<u32>>,
     /// Where the session's monotonic time goes on from.
     pub(crate) monotonic_ns: u64,
     pub(crate) port: Port,
@@ -78,7 +81,7 @@ pub(crate) async fn run(run: StepRun) -> StepReport {
         return host("the engines were shut down".into());
     };
     let sandbox = Sandbox { mounts: vec![], ..cx.sandbox(component) };
-    let recorder = Recorder::new(run.place, &run.entries, run.seed, run.monotonic_ns, run.port);
+    let recorder = Recorder::new(&run);
     let live = recorder.live();
     let imports = StepImports { recorder, cx: cx.clone() };
     let mut store = match prepare(&engine, &sandbox, component.limits, Box::new(imports)) {
@@ -149,6 +152,7 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
         (Some(Stop::Refused(refusal)), ..) => {
             told(Ending::Failed, Scope::Turn, "refused".into(), refusal.to_string())
         }
+        (None, Returned::Broken(broken), _) if broken.code == HOST => Ended::Host(broken.detail),
         (None, Returned::StateRefused(why), _) => Ended::StateRefused(why),
         // A trap or a limit that comes before everything recorded was asked for again is not what
         // happened the first time.
@@ -165,11 +169,7 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
     StepReport { end, ordinal, observed, logs: logs.into_fact(component) }
 }
 
-fn completed(
-    next: harness::Next,
-    saved: Option<state::Saved>,
-    calls: std::collections::BTreeMap<String, u64>,
-) -> Ended {
+fn completed(next: harness::Next, saved: Option<state::Saved>, calls: BTreeMap<String, u64>) -> Ended {
     let next = match next_in(next) {
         Ok(next) => next,
         Err(why) => return told(Ending::Failed, Scope::Turn, "invalid_answer".into(), why),

@@ -1,56 +1,21 @@
-//! Every session is also cut after every transaction, taken up by another host, and must come to the same.
+//! Every session is also killed after every transaction, taken up again, here and from a copy of its data
+//! folder, and must come to the same.
 
-use std::sync::Arc;
-
+use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
+use rewake_tests::World;
 use rewake_tests::bundles::Draft;
-use rewake_tests::world::{rest, send};
-use rewake_tests::{CutStore, Outcome, World};
+use rewake_tests::play::Scenario;
 use serde_json::{Value, json};
 
-/// Runs a session whose host is killed after `appends` appends, and again without a kill. Returns whether
-/// the kill came before the session rested.
-async fn cut(world: &World, id: &SessionId, message: &str, appends: i64) -> bool {
-    let store = Arc::new(CutStore::new(world.store.clone(), appends));
-    let host = world.host_over(store.clone());
-    send(&host, id, message).await;
-    let outcome = rest(&host, id).await;
-    if outcome == Outcome::Idle && !store.is_cut() {
-        host.shut_down().await;
-        return false;
-    }
-    drop(host);
-    assert_eq!(world.resume(id).await, Outcome::Idle);
-    true
+fn append(name: &str, line: &str) -> Value {
+    json!({ "name": name, "input": { "path": "/workspace/log", "line": line } })
 }
 
-/// Runs it uncut, then cut after each append, and compares what was learned.
-async fn everywhere(bundle: &Draft, ops: &Value, check: impl Fn(&World, &SessionId, &[String])) {
-    let message = ops.to_string();
-    let whole = World::new().await;
-    let id = whole.create(bundle).await;
-    assert_eq!(whole.run(&id, &message).await, Outcome::Idle);
-    let events = whole.check(&id).await;
-    let expected = events.learned();
-    assert_eq!(expected.len(), 1, "{:?}", events.kinds());
-    let mut appends = 0;
-    loop {
-        let world = World::with_snapshots(3).await;
-        let id = world.create(bundle).await;
-        if !cut(&world, &id, &message, appends).await {
-            break;
-        }
-        let events = world.check(&id).await;
-        let learned = events.learned();
-        assert_eq!(learned.len(), 1, "cut after {appends}: {:?}", events.kinds());
-        check(&world, &id, &learned[0]);
-        if !learned[0].iter().any(|line| line.contains("unknown")) {
-            assert_eq!(learned, expected, "cut after {appends}");
-        }
-        appends += 1;
-        assert!(appends < 200, "it never comes to an end");
-    }
-    assert!(appends > 3, "it was cut {appends} times only");
+/// How often a tool wrote each of these lines.
+fn written<'a>(world: &World, id: &SessionId, lines: &'a [&str]) -> Vec<(&'a str, usize)> {
+    let log = world.workspace_file(id, "log").unwrap_or_default();
+    lines.iter().map(|line| (*line, log.lines().filter(|other| other == line).count())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,31 +25,186 @@ async fn steps_without_effects() {
         { "op": "more" },
         { "op": "emit", "kind": "custom.note", "data": { "x": 0.1 } },
         { "op": "list_tools" },
+        { "op": "info" },
         { "op": "more" },
         { "op": "title", "text": "cut" },
         { "op": "log", "text": "a line" },
+        { "op": "activity", "text": "talking" },
         { "op": "say", "text": "two" },
     ]);
-    // `emit` learns a seq, which differs where a load stands before it; so it is not learned here.
-    let ops: Value = ops.as_array().unwrap().iter().filter(|op| op["op"] != "emit").cloned().collect();
-    everywhere(&Draft::scripted(), &ops, |_, _, _| {}).await;
+    let scenario = Scenario::new(Draft::scripted()).say(&ops);
+    scenario.everywhere(|_, _, events| assert_eq!(events.count("custom.note"), 1)).await;
 }
 
+/// R5, X2, A44: what may be repeated is, and what may not is not.
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_of_every_class() {
-    let append =
-        |name: &str, line: &str| json!({ "name": name, "input": { "path": "/workspace/log", "line": line } });
     let ops = json!([
         { "op": "tools", "uses": [append("append_idempotent", "a"), append("append_once", "b")] },
         { "op": "more" },
-        { "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 1 } }, { "name": "fail", "input": { "message": "no" } }, { "name": "nothing" }] },
+        { "op": "tools", "uses": [
+            { "name": "sleep_pure", "input": { "ms": 1 } },
+            { "name": "fail", "input": { "message": "no" } },
+            { "name": "nothing" },
+        ] },
         { "op": "tools", "uses": [append("append_once", "c")] },
     ]);
-    everywhere(&Draft::scripted(), &ops, |world, id, _| {
-        let log = world.workspace_file(id, "log").unwrap_or_default();
-        let count = |line: &str| log.lines().filter(|other| *other == line).count();
-        assert!(count("a") >= 1, "an idempotent call was lost");
-        assert!(count("b") <= 1 && count("c") <= 1, "a call of class `once` was repeated: {log}");
-    })
-    .await;
+    let scenario = Scenario::new(Draft::scripted()).say(&ops);
+    scenario
+        .everywhere(|world, id, events| {
+            for (line, count) in written(world, id, &["a", "b", "c"]) {
+                assert!(count <= 1 || line == "a", "a call of class `once` was repeated: {line}");
+            }
+            assert!(written(world, id, &["a"])[0].1 >= 1, "an idempotent call was lost");
+            let learned = events.learned().pop().unwrap();
+            let unknown = learned.iter().filter(|line| line.contains(": unknown")).count();
+            assert_eq!(unknown, events.count("tool.lost"));
+        })
+        .await;
+}
+
+/// hooks.md, R4: no verdict is asked for twice, and a denied call has no effect, wherever the host dies.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_on_tools() {
+    let bundle = Draft::scripted().hook(
+        &[("deny", "append_once"), ("allow", "append_idempotent"), ("context", "watched")],
+        "[[component.probe.on]]\nevent = \"PreToolUse\"\n\n[[component.probe.on]]\nevent = \"PreToolUse\"\nmatcher = \"effect:idempotent\"",
+    );
+    let ops = json!([
+        { "op": "tools", "uses": [append("append_once", "b"), append("append_idempotent", "a"), { "name": "sleep_pure", "input": { "ms": 1 } }] },
+        { "op": "say", "text": "between" },
+        { "op": "tools", "uses": [append("append_once", "b")] },
+    ]);
+    let scenario = Scenario::new(bundle).say(&ops);
+    scenario
+        .everywhere(|world, id, events| {
+            assert_eq!(written(world, id, &["b"])[0].1, 0, "a denied call had an effect");
+            assert!(written(world, id, &["a"])[0].1 >= 1);
+            assert_eq!((events.count("hook.started"), events.count("hook.verdict")), (6, 6));
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_uses_tools() {
+    let replies = r#"
+[[reply]]
+text = "Let me look."
+[[reply.use]]
+tool = "append_idempotent"
+input = { path = "/workspace/log", line = "a" }
+[[reply.use]]
+tool = "echo"
+
+[[reply]]
+text = "Done."
+"#;
+    let ops =
+        json!([{ "op": "model", "text": "do it" }, { "op": "more" }, { "op": "model", "text": "and?" }]);
+    let scenario = Scenario::new(Draft::scripted().model(replies)).say(&ops);
+    scenario
+        .varies()
+        .everywhere(|world, id, events| {
+            let learned = events.learned().pop().unwrap();
+            assert_eq!(learned[0], "model: Let me look.");
+            assert_eq!(learned[1], "use_1_1: ok: appended a");
+            assert_eq!(learned.last().unwrap(), "model: Done.");
+            assert!(written(world, id, &["a"])[0].1 >= 1);
+            assert_eq!((events.count("model.started"), events.count("model.completed")), (2, 2));
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_and_its_answer() {
+    let ops = json!([
+        { "op": "say", "text": "before" },
+        { "op": "ask", "id": "q", "text": "Go on?" },
+        { "op": "tools", "uses": [append("append_idempotent", "a")] },
+    ]);
+    let scenario = Scenario::new(Draft::scripted())
+        .say(&ops)
+        .answer("q", &json!({ "go": true }))
+        .answer("q", &json!("too late"))
+        .say(&json!([]));
+    scenario.everywhere(|_, _, events| assert_eq!(events.count("user.answer"), 1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_for_a_message_and_for_a_time() {
+    let ops = json!([
+        { "op": "wait", "on_message": true },
+        { "op": "say", "text": "heard" },
+        { "op": "wait", "ms": 1, "on_message": true },
+        { "op": "say", "text": "awake" },
+    ]);
+    let scenario = Scenario::new(Draft::scripted()).say(&ops).say(&json!("wake up")).varies();
+    scenario
+        .everywhere(|_, _, events| {
+            let learned = events.learned();
+            if let Some(last) = learned.last() {
+                assert!(last.contains(&"heard: \"wake up\"".to_owned()), "{learned:?}");
+            }
+            assert_eq!(events.count("turn.started"), 1);
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_turns_and_a_stop() {
+    let ops = |line: &str| json!([{ "op": "tools", "uses": [append("append_idempotent", line)] }, { "op": "more" }, { "op": "say", "text": line }]);
+    let scenario = Scenario::new(Draft::scripted())
+        .say(&ops("a"))
+        .say(&ops("b"))
+        .send(Command::Interrupt { turn: 1 })
+        .send(Command::Stop { reason: "enough".into() });
+    scenario
+        .everywhere(|world, id, events| {
+            assert!(written(world, id, &["a", "b"]).iter().all(|(_, count)| *count >= 1));
+            assert_eq!(events.count("session.stopped"), 1);
+        })
+        .await;
+}
+
+/// R9: a turn that fails fails once, closes what was open, and the next is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_that_fail() {
+    let failing = |op: &str| json!([{ "op": "say", "text": op }, { "op": "more" }, { "op": "tools", "uses": [append("append_idempotent", "a")] }, { "op": op, "code": "no_luck" }]);
+    let trap = json!([{ "op": "say", "text": "to the wall" }, { "op": "trap" }]);
+    let scenario = Scenario::new(Draft::scripted())
+        .say(&failing("fail"))
+        .say(&trap)
+        .say(&json!([{ "op": "say", "text": "alive" }]));
+    scenario.everywhere(|_, _, events| assert_eq!(events.count("turn.failed"), 2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_fails() {
+    let ops = json!([{ "op": "say", "text": "oh" }, { "op": "fail", "session": true, "code": "broken" }]);
+    let scenario = Scenario::new(Draft::scripted()).say(&json!([])).say(&ops);
+    scenario.everywhere(|_, _, events| assert_eq!(events.count("session.failed"), 1)).await;
+}
+
+/// R7: what a step observed is what it observes again; its journal replays.
+#[tokio::test(flavor = "multi_thread")]
+async fn observations() {
+    let ops = json!([
+        { "op": "clock" },
+        { "op": "random" },
+        { "op": "say", "text": "one" },
+        { "op": "sleep", "ms": 3 },
+        { "op": "clock" },
+        { "op": "hash_map" },
+        { "op": "events", "kinds": ["agent.message", "session.loaded"] },
+        { "op": "tools", "uses": [append("append_idempotent", "a")] },
+        { "op": "sleep", "ms": 1 },
+        { "op": "events", "newest_first": true, "limit": 2 },
+        { "op": "say", "text": "two" },
+        { "op": "clock" },
+        { "op": "more" },
+        { "op": "random" },
+        { "op": "sleep", "ms": 1 },
+    ]);
+    let scenario = Scenario::new(Draft::scripted()).say(&ops).varies();
+    scenario.everywhere(|_, _, events| assert_eq!(events.learned().len(), 1)).await;
 }

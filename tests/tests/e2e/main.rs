@@ -10,6 +10,7 @@ mod hosts;
 mod inbox;
 mod interrupts;
 mod journals;
+mod repeats;
 mod sessions;
 mod starts;
 mod tools;

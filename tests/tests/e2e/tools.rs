@@ -1,19 +1,29 @@
 //! Tool calls: what is refused before anything runs, and what comes of tools that misbehave.
 
+use rewake_core::ids::SessionId;
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
 use rewake_tests::{Outcome, World};
 use serde_json::{Value, json};
 
-/// Runs one call of these uses; the events, and what was learned of it.
-async fn called(bundle: &Draft, uses: Value) -> (Events, Vec<String>) {
+/// A session after one call of tools.
+pub(crate) struct Called {
+    pub(crate) world: World,
+    pub(crate) id: SessionId,
+    pub(crate) events: Events,
+    /// What the harness learned of each use.
+    pub(crate) learned: Vec<String>,
+}
+
+/// Runs one call of these uses, and checks the session.
+pub(crate) async fn called(bundle: &Draft, uses: Value) -> Called {
     let world = World::new().await;
     let id = world.create(bundle).await;
     let ops = json!([{ "op": "tools", "uses": uses }]);
     assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
     let events = world.check(&id).await;
     let learned = events.learned().pop().unwrap_or_default();
-    (events, learned)
+    Called { world, id, events, learned }
 }
 
 /// A bundle whose tools have small limits.
@@ -30,7 +40,7 @@ async fn results_come_in_the_order_of_the_uses() {
         { "name": "sleep_pure", "input": { "ms": 1 } },
         { "name": "fail", "input": { "message": "no" } },
     ]);
-    let (events, learned) = called(&Draft::scripted(), uses).await;
+    let Called { events, learned, .. } = called(&Draft::scripted(), uses).await;
     assert_eq!(learned, ["use-1: ok: slept 80 ms", "use-2: ok: slept 1 ms", "use-3: error: no"]);
     let kinds = events.kinds();
     let at = kinds.iter().position(|kind| *kind == "tools.requested").unwrap();
@@ -42,7 +52,8 @@ async fn results_come_in_the_order_of_the_uses() {
 /// R5: the idempotency key is the chain hash of the call's start.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_is_told_its_call_s_key() {
-    let (events, learned) = called(&Draft::scripted(), json!([{ "name": "echo", "input": { "a": [1] } }])).await;
+    let Called { events, learned, .. } =
+        called(&Draft::scripted(), json!([{ "name": "echo", "input": { "a": [1] } }])).await;
     let echoed: Value = serde_json::from_str(learned[0].strip_prefix("use-1: ok: ").unwrap()).unwrap();
     let start = events.first("tool.started");
     assert_eq!(echoed["idempotency_key"], start.hash);
@@ -53,7 +64,7 @@ async fn a_tool_is_told_its_call_s_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_crashes_is_an_error_of_that_call_alone() {
     let uses = json!([{ "name": "trap", "input": {} }, { "name": "sleep_pure", "input": { "ms": 1 } }]);
-    let (events, learned) = called(&Draft::scripted(), uses).await;
+    let Called { events, learned, .. } = called(&Draft::scripted(), uses).await;
     assert!(learned[0].starts_with("use-1: error: the tool was ended (trapped)"), "{learned:?}");
     assert_eq!(learned[1], "use-2: ok: slept 1 ms");
     let logged = events.first("log.lines");
@@ -64,22 +75,22 @@ async fn a_tool_that_crashes_is_an_error_of_that_call_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_never_returns_runs_out_of_fuel() {
     let limits = "timeout = \"60s\"\nfuel = 100_000_000";
-    let bundle =
-        Draft::new("test/fuel").harness("harness_script").tools_within("tool_probe", "rw", limits);
-    let (_, learned) = called(&bundle, json!([{ "name": "loop_forever", "input": {} }])).await;
+    let bundle = Draft::new("test/fuel").harness("harness_script").tools_within("tool_probe", "rw", limits);
+    let Called { learned, .. } = called(&bundle, json!([{ "name": "loop_forever", "input": {} }])).await;
     assert!(learned[0].starts_with("use-1: error: the tool was ended (out_of_fuel)"), "{learned:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_takes_too_much_memory_is_ended() {
-    let (_, learned) = called(&limited(), json!([{ "name": "grow_memory", "input": {} }])).await;
+    let Called { learned, .. } = called(&limited(), json!([{ "name": "grow_memory", "input": {} }])).await;
     assert!(learned[0].starts_with("use-1: error: the tool was ended (out_of_memory)"), "{learned:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_sleeps_past_its_deadline_is_timed_out() {
-    let (events, learned) = called(&limited(), json!([{ "name": "sleep_pure", "input": { "ms": 60_000 } }])).await;
-    assert!(learned[0].starts_with("use-1: timed-out: the tool was ended (timed_out)"), "{learned:?}");
+    let Called { events, learned, .. } =
+        called(&limited(), json!([{ "name": "sleep_pure", "input": { "ms": 60_000 } }])).await;
+    assert!(learned[0].starts_with("use-1: timed out: the tool was ended (timed_out)"), "{learned:?}");
     assert_eq!(events.first("tool.completed").data["outcome"], "timed_out");
 }
 
@@ -87,16 +98,18 @@ async fn a_tool_that_sleeps_past_its_deadline_is_timed_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_output_over_its_limit_is_cut() {
     let uses = json!([{ "name": "big_output", "input": { "bytes": 1024 } }, { "name": "big_output", "input": { "bytes": 3000 } }]);
-    let (events, learned) = called(&limited(), uses).await;
+    let Called { events, learned, .. } = called(&limited(), uses).await;
     assert_eq!(learned[0], format!("use-1: ok: {}", "x".repeat(1024)));
     assert_eq!(learned[1], format!("use-2: ok: {}… (1976 bytes cut)", "x".repeat(1024)));
-    let cut: Vec<_> = events.of_kind("tool.completed").map(|event| event.data["cut_bytes"].as_u64()).collect();
+    let cut: Vec<_> =
+        events.of_kind("tool.completed").map(|event| event.data["cut_bytes"].as_u64()).collect();
     assert!(cut.contains(&None) && cut.contains(&Some(1976)), "{cut:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_tool_is_refused_with_the_known_ones() {
-    let (events, learned) = called(&Draft::scripted(), json!([{ "name": "rm", "input": {} }])).await;
+    let Called { events, learned, .. } =
+        called(&Draft::scripted(), json!([{ "name": "rm", "input": {} }])).await;
     assert!(learned[0].starts_with("use-1: error: there is no tool \"rm\"; there are: "), "{learned:?}");
     assert!(learned[0].contains("append_once"));
     assert_eq!(events.count("tool.started"), 0);
@@ -108,7 +121,7 @@ async fn an_unknown_tool_is_refused_with_the_known_ones() {
 async fn inputs_that_are_not_one_json_value_are_refused() {
     let raws = ["{", "{} {}", r#"{"ms":1,"ms":60000}"#, r#"{"a":{"b":1,"b":2}}"#, ""];
     let uses: Vec<Value> = raws.iter().map(|raw| json!({ "name": "sleep_pure", "raw": raw })).collect();
-    let (events, learned) = called(&Draft::scripted(), json!(uses)).await;
+    let Called { events, learned, .. } = called(&Draft::scripted(), json!(uses)).await;
     assert_eq!(learned.len(), raws.len());
     for line in &learned {
         assert!(line.contains(": error: the input cannot be read as JSON: "), "{line}");
@@ -122,7 +135,8 @@ async fn inputs_that_are_not_one_json_value_are_refused() {
 /// What a tool itself refuses is an error of the call.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_refuses_input_of_another_shape() {
-    let (_, learned) = called(&Draft::scripted(), json!([{ "name": "sleep_pure", "input": { "ms": "long" } }])).await;
+    let Called { learned, .. } =
+        called(&Draft::scripted(), json!([{ "name": "sleep_pure", "input": { "ms": "long" } }])).await;
     assert!(learned[0].starts_with("use-1: error: invalid input: "), "{learned:?}");
 }
 

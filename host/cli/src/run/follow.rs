@@ -7,12 +7,11 @@ use rewake_core::entry::Entry;
 use rewake_core::fact::WaitOn;
 use rewake_core::ids::SessionId;
 use rewake_core::view;
-use rewake_runtime::HostError;
 use rewake_runtime::live::{Gone, Live};
 use rewake_store::Store;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::sender;
+use super::{faulted, sender};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
@@ -21,7 +20,7 @@ use crate::out::{Out, clear_status, note};
 use crate::outcome::Watch;
 use crate::signals::{self, Asked};
 use crate::stream::{Renderer, activity};
-use crate::text::json_line;
+use crate::text::{json_line, shell_word};
 
 /// When there is nothing left to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +157,7 @@ impl Follow<'_> {
             if self.json || !self.watch.was_asked(&question.id) {
                 note(&describe::question(question));
             }
-            let answer = format!("answer {} {} VALUE", self.id, crate::text::shell_word(&question.id));
+            let answer = format!("answer {} {} VALUE", self.id, shell_word(&question.id));
             note(&format!("  {}", self.places.hint(&answer)));
         }
         if let Some(row) = self.watch.untaken() {
@@ -182,12 +181,7 @@ impl Follow<'_> {
         match gone {
             Gone::Ended if self.until == Until::Stopped => Ok(Outcome::Done),
             Gone::Ended => Ok(self.watch.end().unwrap_or(Outcome::Ended)),
-            Gone::Faulted(fault) => {
-                for line in describe::fault(&fault).iter().skip(1) {
-                    note(line);
-                }
-                Err(HostError::Faulted { session: self.id.clone(), fault: Box::new(fault) }.into())
-            }
+            Gone::Faulted(fault) => Err(faulted(self.places, &self.id, fault)),
             Gone::Fenced => {
                 Err(Failure::Machine(format!("another process has taken {} over; nothing is lost", self.id)))
             }

@@ -62,14 +62,14 @@ pub struct Answer {
     pub value: String,
 }
 
-/// What came before and did not end well; its entries tell what happened.
+/// What came before and did not end well since the last step that did; its entries tell what happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// The turn's number.
     pub turn: u32,
     /// How it ended.
     pub how: Ending,
-    /// Its first entry.
+    /// Its first entry; if turns before it ended badly too and no step was told of them, theirs.
     pub first_seq: u64,
     /// Its last entry.
     pub last_seq: u64,
@@ -177,8 +177,8 @@ pub enum Observed {
     Wall(u64, u32),
     /// Monotonic clock: nanoseconds since the session began to count.
     Monotonic(u64),
-    /// A sleep's deadline on the monotonic clock, in nanoseconds.
-    Deadline(u64),
+    /// A sleep: the monotonic clock when it began, and its deadline, in nanoseconds.
+    Deadline(u64, u64),
     /// Which of the pollables were ready.
     Ready(Vec<u32>),
     /// A slice of the own journal: what was asked, the head then, and the result's digest (R14).
@@ -198,7 +198,7 @@ impl Observed {
         match self {
             Observed::Wall(..) => "wall-clock.now",
             Observed::Monotonic(_) => "monotonic-clock.now",
-            Observed::Deadline(_) => "monotonic-clock.subscribe",
+            Observed::Deadline(..) => "monotonic-clock.subscribe",
             Observed::Ready(_) => "poll",
             Observed::Events { .. } => "session.events",
         }

@@ -13,9 +13,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, kind: CallKind, effe
     if !entry.place.is_in_step(turn, step.number) {
         return Err("it belongs to another step");
     }
-    session
-        .calls
-        .insert(entry.seq, OpenCall { place: entry.place, kind, effect, retries: 0, key: entry.hash });
+    session.calls.insert(entry.seq, OpenCall::new(entry, kind, effect));
     Ok(())
 }
 
@@ -51,5 +49,8 @@ pub(crate) fn retried(session: &mut Session, body: &CallRetried) -> Applied {
         return Err("the call may not be repeated");
     }
     call.retries = body.n;
+    if !std::mem::take(&mut call.excused) {
+        call.spent += 1;
+    }
     Ok(())
 }

@@ -26,8 +26,8 @@ pub struct FiringStart {
     pub seq: u64,
     /// Its idempotency key.
     pub key: Digest,
-    /// Attempts beyond the first.
-    pub retries: u32,
+    /// The number of its next attempt; none, if it was tried as often as it may be.
+    pub next_try: Option<u32>,
 }
 
 /// The hooks that this load has still to ask.
@@ -46,7 +46,7 @@ pub(crate) fn due(session: &Session) -> Vec<Firing> {
             let source = if fresh { Source::Startup } else { Source::Resume };
             let open = session.calls.iter().find_map(|(seq, call)| match call.kind {
                 CallKind::Hook(open) if open.hook == hook && open.source == Some(source) => {
-                    Some((open.binding, FiringStart { seq: *seq, key: call.key, retries: call.retries }))
+                    Some((open.binding, FiringStart { seq: *seq, key: call.key, next_try: call.next_try() }))
                 }
                 _ => None,
             });

@@ -39,13 +39,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &HookStarted) 
         return Err("the session has no such hook");
     }
     let hook = OpenHook { hook: body.hook, source: body.source, binding: body.binding };
-    let call = OpenCall {
-        place: entry.place,
-        kind: CallKind::Hook(hook),
-        effect: Effect::Idempotent,
-        retries: 0,
-        key: entry.hash,
-    };
+    let call = OpenCall::new(entry, CallKind::Hook(hook), Effect::Idempotent);
     session.calls.insert(entry.seq, call);
     Ok(())
 }

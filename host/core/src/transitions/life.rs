@@ -46,8 +46,8 @@ pub(crate) fn created(session: &mut Session, entry: &Entry, body: &Created) -> A
 }
 
 pub(crate) fn loaded(session: &mut Session) -> Applied {
-    let startup_hooks = std::mem::take(&mut session.load.startup_hooks);
-    session.load = Load { count: session.load.count + 1, startup_hooks, ..Load::default() };
+    let Load { count, startup_hooks, crashed, .. } = std::mem::take(&mut session.load);
+    session.load = Load { count: count + 1, crashed: crashed + 1, startup_hooks, ..Load::default() };
     Ok(())
 }
 
@@ -55,6 +55,8 @@ pub(crate) fn unloaded(session: &mut Session) -> Applied {
     if let Some(step) = session.turn.as_mut().and_then(|turn| turn.step.as_mut()) {
         step.excused = true;
     }
+    session.calls.values_mut().for_each(|call| call.excused = true);
+    session.load.crashed = 0;
     Ok(())
 }
 

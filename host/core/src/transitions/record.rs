@@ -225,7 +225,7 @@ fn retried(session: &Session, place: Place, body: &CallRetried) -> Result<(), Re
     if !call.effect.is_repeatable() {
         return Err(Refusal::Rule("a call of class `once` is never repeated"));
     }
-    if body.n != call.retries + 1 || body.n > limits::RETRIES_MAX {
+    if call.next_try() != Some(body.n) {
         return Err(Refusal::Rule("the call was tried as often as it may be"));
     }
     Ok(())

@@ -142,6 +142,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
     });
     session.pending = StepInput::default();
     session.load.stepped = true;
+    session.load.crashed = 0;
     Ok(())
 }
 
@@ -151,6 +152,7 @@ pub(crate) fn rerun(session: &mut Session, body: &StepRerun) -> Applied {
     step.progressed = false;
     step.excused = false;
     session.load.stepped = true;
+    session.load.crashed = 0;
     Ok(())
 }
 
@@ -165,20 +167,22 @@ pub(crate) fn completed(session: &mut Session, body: &StepCompleted) -> Applied 
     Ok(())
 }
 
-/// What hooks had to say to a step that did not complete is said again.
+/// What a step that did not complete was told of hooks, and of what was unfinished before it, is told again.
 pub(crate) fn aborted(session: &mut Session, body: &StepAborted) -> Applied {
     let turn = turn::open_turn(session)?;
     let step = turn.step.take().ok_or("no step is open")?;
     turn.aborted = Some(body.how);
     session.pending.contexts.splice(0..0, step.fixed.input.contexts);
+    session.pending.unfinished = step.fixed.input.unfinished;
     Ok(())
 }
 
-pub(crate) fn observed(session: &mut Session, body: &StepObserved) -> Applied {
+pub(crate) fn observed(session: &mut Session, entry: &Entry, body: &StepObserved) -> Applied {
     session.open_step().ok_or("no step is open")?;
     for item in &body.items {
-        if let Observed::Monotonic(ns) = item {
+        if let Observed::Monotonic(ns) | Observed::Deadline(ns, _) = item {
             session.monotonic_ns_max = session.monotonic_ns_max.max(*ns);
+            session.monotonic_at = entry.at;
         }
     }
     Ok(())

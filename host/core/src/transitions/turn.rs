@@ -28,7 +28,7 @@ pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, R
     }
     let firings = firing::due(session);
     if !firings.is_empty() && !is_idle(session, turn, &advance) {
-        return Ok(Decision::then(Then::Fire(firings)));
+        return Ok(fire(session, turn, firings));
     }
     if let Some(step) = &turn.step {
         return Ok(go_on_with(session, turn, step, &advance));
@@ -57,6 +57,17 @@ fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> D
     }
     entries.push(Draft::system(Place::turn(number), TurnStarted { commands }));
     Decision::append(entries)
+}
+
+fn fire(session: &Session, turn: &Turn, firings: Vec<firing::Firing>) -> Decision {
+    let crashed = session.load.crashed;
+    if crashed <= limits::CRASHED_LOADS_MAX {
+        return Decision::then(Then::Fire(firings));
+    }
+    let detail = format!(
+        "the session was loaded {crashed} times without coming to a step; a hook of SessionStart may kill its host"
+    );
+    Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "loads", &detail))
 }
 
 fn go_on_with(session: &Session, turn: &Turn, step: &Step, advance: &Advance) -> Decision {
@@ -246,8 +257,10 @@ pub(crate) fn failed(session: &mut Session, entry: &Entry) -> Applied {
 pub(crate) fn broken(session: &mut Session, entry: &Entry, how: Ending) -> Applied {
     let turn = close(session, entry)?;
     session.pending.messages.clear();
-    session.pending.unfinished =
-        Some(Unfinished { turn: turn.number, how, first_seq: turn.first_seq, last_seq: entry.seq });
+    // Nobody was told yet of one before it: the range covers both.
+    let before = session.pending.unfinished.as_ref().map_or(turn.first_seq, |before| before.first_seq);
+    let first_seq = before.min(turn.first_seq);
+    session.pending.unfinished = Some(Unfinished { turn: turn.number, how, first_seq, last_seq: entry.seq });
     Ok(())
 }
 

@@ -1,26 +1,30 @@
 //! The driver of one loaded session: the only place that orders deciding, appending, folding and
 //! performing. It holds the fold, and no guest between steps.
 
+mod end;
+mod fault;
 mod ledger;
-mod slice;
 
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rewake_core::decide::{Advance, Input, LoadInput, StepEnd, StepOutcome, Then};
-use rewake_core::entry::{Draft, Place};
+use rewake_core::decide::{Advance, Input, LoadInput, Then};
+use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Corrupt, Refusal};
-use rewake_core::fact::{Ending, Fact, Scope, SnapshotTaken};
+use rewake_core::fact::Fact;
 use rewake_core::firing::Firing;
 use rewake_core::ids::{Digest, Timestamp};
-use rewake_store::{Lease, SavedState, Snapshot, StoreError};
+use rewake_store::{Lease, SavedState, StoreError};
 use rewake_wire::Fault;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::MissedTickBehavior;
 use tracing::{debug, warn};
 
+pub(crate) use self::fault::corrupt_fault;
+use self::fault::fault;
 use self::ledger::Ledger;
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
@@ -28,19 +32,25 @@ use crate::event::{Event, Port, Unrecorded};
 use crate::hooks;
 use crate::lease::Keeper;
 use crate::live::{Followers, Gone, Live};
-use crate::load::{Folded, SNAPSHOT_VERSION};
-use crate::step::{self, Ended, StepReport, StepRun};
+use crate::load::Folded;
+use crate::step::{self, StepReport, StepRun};
 
+/// How often the lease and the inbox are looked at, in milliseconds: what another process sends is taken in
+/// so soon.
+const LOOK_MS: u64 = 500;
 /// Unwritten ends of calls are written after so long, if nothing takes them along before.
 const HELD_MS_MAX: u64 = 2;
+
+/// How long a wait for a time is left to a timer, in milliseconds.
+const WAIT_MS_MAX: u64 = 30_000;
 
 /// Why a driver cannot go on. The journal is as it was.
 #[derive(Debug, Error)]
 pub(crate) enum Fatal {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    Corrupt(#[from] Corrupt),
+    #[error("a bug of this host: it decided what cannot be folded, and wrote nothing: {0}")]
+    Unfoldable(#[from] Corrupt),
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("the lease has run out")]
@@ -102,6 +112,8 @@ pub(crate) struct Driver {
     ready: bool,
     /// The newest saved state, so that the next step need not read it.
     state: Option<SavedState>,
+    /// The newest inbox row there was when what is due was last decided.
+    seen_through: u64,
     snapshot_seq: u64,
     snapshot_entries: u64,
 }
@@ -129,6 +141,7 @@ impl Driver {
             running: None,
             ready: false,
             state: None,
+            seen_through: 0,
             snapshot_seq: snapshot_seq.unwrap_or(0),
             snapshot_entries,
         };
@@ -142,10 +155,15 @@ impl Driver {
     }
 
     async fn run(&mut self, load: LoadInput) -> Result<Gone, Fatal> {
+        if self.ledger.session.ended.is_some() {
+            return Ok(Gone::Ended);
+        }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
         let mut due = true;
         let mut until = None;
+        let mut tick = tokio::time::interval(Duration::from_millis(LOOK_MS));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if due {
                 match self.advance().await? {
@@ -158,23 +176,33 @@ impl Driver {
             }
             due = tokio::select! {
                 biased;
+                // First, so that a guest with much to say cannot put it off.
+                _ = tick.tick() => self.look().await?,
                 happened = happens(&mut self.running) => match happened {
                     Happened::Event(event) => { self.handle(event).await?; false }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
                 () = self.wake.notified() => true,
                 why = self.unload.recv() => return self.let_go(why.unwrap_or_else(|| "shutdown".into())).await,
-                () = self.keeper.due() => { self.keeper.renew().await?; false }
                 () = after(HELD_MS_MAX), if self.ledger.is_dirty() => { self.ledger.flush(None).await?; false }
                 () = reached(until, self.cx.store.now()) => true,
             };
         }
     }
 
+    /// Looks at what nobody tells: the lease's end, and what other processes have put into the inbox.
+    async fn look(&mut self) -> Result<bool, Fatal> {
+        if self.keeper.is_due() {
+            self.keeper.renew().await?;
+        }
+        Ok(self.cx.store.through(&self.cx.id).await? != self.seen_through)
+    }
+
     /// Does everything that is due, until a guest runs or there is nothing.
     async fn advance(&mut self) -> Result<Flow, Fatal> {
         loop {
             let through = self.cx.store.through(&self.cx.id).await?;
+            self.seen_through = through;
             let mut seed = Digest::default();
             getrandom::fill(&mut seed.0).map_err(|error| Fatal::Host(format!("no randomness: {error}")))?;
             let input = Input::Advance(Advance {
@@ -186,10 +214,12 @@ impl Driver {
             });
             let decision = self.ledger.decide(input)?;
             if decision.drops_guest && self.running.is_some() {
-                self.drop_guest()?;
+                self.drop_guest().await?;
                 continue;
             }
-            self.append(decision.entries, through).await?;
+            if !self.append(decision.entries, through).await? {
+                continue;
+            }
             match decision.then {
                 Then::Again => {}
                 Then::RunStep => {
@@ -214,14 +244,14 @@ impl Driver {
 
     /// Stages entries. They are written with what follows, except that a turn's end comes last in its
     /// transaction, and that a session's end answers every row of the inbox in its own.
-    async fn append(&mut self, entries: Vec<Draft>, through: u64) -> Result<(), Fatal> {
+    ///
+    /// False, and nothing appended, if a row came in time to be answered too: the caller decides again.
+    async fn append(&mut self, entries: Vec<Draft>, through: u64) -> Result<bool, Fatal> {
         let ends_session = entries
             .iter()
             .any(|draft| matches!(draft.fact, Fact::SessionStopped(_) | Fact::SessionFailed(_)));
         if ends_session {
-            // False: a row came meanwhile. The caller looks again.
-            self.ledger.end(entries, through).await?;
-            return Ok(());
+            return self.ledger.end(entries, through).await;
         }
         let ends_turn = entries.last().is_some_and(|draft| is_turn_end(&draft.fact));
         let readies =
@@ -232,12 +262,12 @@ impl Driver {
             self.ledger.flush(None).await?;
             self.snapshot(self.snapshot_entries).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn run_step(&mut self) -> Result<(), Fatal> {
         self.ledger.flush(None).await?;
-        self.keeper.check()?;
+        self.keeper.ensure().await?;
         self.ready = false;
         let session = &self.ledger.session;
         let Some((turn, step)) = session.open_step() else {
@@ -257,7 +287,8 @@ impl Driver {
             seed: fixed.seed,
             state,
             entries,
-            monotonic_ns: self.ledger.session.monotonic_ns_max,
+            tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
+            monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
             port,
         };
         let work = async move { Finished::Step(Box::new(step::run(run).await)) };
@@ -267,7 +298,7 @@ impl Driver {
 
     async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {
         self.ledger.flush(None).await?;
-        self.keeper.check()?;
+        self.keeper.ensure().await?;
         let (port, events) = Port::open();
         let cx = self.cx.clone();
         let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
@@ -294,48 +325,53 @@ impl Driver {
         match event {
             Event::Record { drafts, durable, reply } => {
                 if durable {
-                    self.keeper.check()?;
+                    self.keeper.ensure().await?;
                 }
                 let mut entries = Vec::with_capacity(drafts.len());
                 for draft in drafts {
-                    match self.ledger.decide(Input::Record(draft)) {
-                        Ok(decision) => entries.extend(self.ledger.stage(decision.entries)?),
-                        Err(refusal) => {
+                    match self.record(draft) {
+                        Ok(recorded) => entries.extend(recorded),
+                        // Nothing of it was written: it is the guest's to be told.
+                        Err(Fatal::Refused(refusal)) => {
                             let _ = reply.send(Err(refusal));
                             return Ok(());
                         }
+                        Err(fatal) => return Err(fatal),
                     }
                 }
                 if durable {
                     self.ledger.flush(None).await?;
-                    self.keeper.check()?;
+                    self.keeper.ensure().await?;
                 }
                 let _ = reply.send(Ok(entries));
             }
-            Event::Slice { slice, head, reply } => {
+            Event::Head(reply) => {
                 self.ledger.flush(None).await?;
-                let head = head.unwrap_or(self.ledger.session.head.seq);
-                let read = slice::read(self.cx.store.as_ref(), &self.cx.id, &slice, head).await;
-                let _ = reply.send(read.map(|events| (head, events)));
+                let _ = reply.send(self.ledger.session.head.seq);
             }
             Event::Activity(line) => self.followers.tell(Live::Activity(line)),
         }
         Ok(())
     }
 
+    fn record(&mut self, draft: Draft) -> Result<Vec<Entry>, Fatal> {
+        let decision = self.ledger.decide(Input::Record(draft))?;
+        self.ledger.stage(decision.entries)
+    }
+
     /// Drops the guest. Its queued starts are withdrawn; an outcome that is in memory already is kept.
-    fn drop_guest(&mut self) -> Result<(), Fatal> {
+    async fn drop_guest(&mut self) -> Result<(), Fatal> {
         let Some(Running { work, mut events }) = self.running.take() else { return Ok(()) };
         drop(work);
+        self.cx.quiesce().await;
         events.close();
         while let Ok(event) = events.try_recv() {
             let Event::Record { drafts, durable: false, .. } = event else { continue };
             for draft in drafts {
-                match self.ledger.decide(Input::Record(draft)) {
-                    Ok(decision) => {
-                        self.ledger.stage(decision.entries)?;
-                    }
-                    Err(refusal) => debug!(%refusal, "an end of a call came too late"),
+                match self.record(draft) {
+                    Ok(_) => {}
+                    Err(Fatal::Refused(refusal)) => debug!(%refusal, "an end of a call came too late"),
+                    Err(fatal) => return Err(fatal),
                 }
             }
         }
@@ -352,48 +388,8 @@ impl Driver {
         }
     }
 
-    async fn step_ended(&mut self, report: StepReport) -> Result<(), Fatal> {
-        let StepReport { end, ordinal, observed, logs } = report;
-        let (outcome, saved) = match end {
-            Ended::Told(outcome, saved) => (outcome, saved),
-            Ended::Mismatch(mismatch) => return Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
-            Ended::StateRefused(why) => {
-                let seq = self.ledger.session.open_step().map_or(0, |(_, step)| step.started_seq);
-                return Err(fault(
-                    "state_refused",
-                    seq,
-                    &format!("the harness does not take its saved state: {why}"),
-                ));
-            }
-            Ended::Host(why) => return Err(Fatal::Host(why)),
-            Ended::Dropped => return Err(Fatal::Host("a task of the step died".into())),
-        };
-        let through = self.cx.store.through(&self.cx.id).await?;
-        let rows = self.cx.store.pending(&self.cx.id).await?;
-        let mut end = StepEnd { outcome, ordinal, observed, logs, rows };
-        let decision = match self.ledger.decide(Input::StepEnd(end.clone())) {
-            Err(Refusal::Conflict(detail)) => {
-                let (how, scope, code) = (Ending::Failed, Scope::Turn, "invalid_answer".to_owned());
-                end.outcome = StepOutcome::Broken { how, scope, code, detail };
-                self.ledger.decide(Input::StepEnd(end))?
-            }
-            other => other?,
-        };
-        let completed =
-            decision.entries.iter().position(|draft| matches!(draft.fact, Fact::StepCompleted(_)));
-        if let (Some(at), Some((state, bytes))) = (completed, saved)
-            && Some(state) != self.ledger.session.saved
-        {
-            let step_seq = self.ledger.session.head.seq + 1 + at as u64;
-            let saved = SavedState { version: state.version, digest: state.digest, bytes, step_seq };
-            self.state = Some(saved.clone());
-            self.ledger.save(saved);
-        }
-        self.append(decision.entries, through).await
-    }
-
     async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {
-        self.drop_guest()?;
+        self.drop_guest().await?;
         let unloaded = self.ledger.decide(Input::Unload { why })?;
         self.ledger.stage(unloaded.entries)?;
         self.ledger.flush(None).await?;
@@ -401,30 +397,11 @@ impl Driver {
         Ok(Gone::Unloaded)
     }
 
-    /// Keeps the fold, if so many entries have come since the last time.
-    async fn snapshot(&mut self, entries: u64) -> Result<(), Fatal> {
-        let session = &self.ledger.session;
-        let head = session.head;
-        if head.seq < self.snapshot_seq + entries {
-            return Ok(());
-        }
-        let bytes = serde_json::to_vec(session).map_err(|error| Fatal::Host(error.to_string()))?;
-        let size = bytes.len() as u64;
-        let state = session.saved.map(|state| state.digest);
-        let snapshot = Snapshot { seq: head.seq, hash: head.hash, version: SNAPSHOT_VERSION, bytes, state };
-        self.cx.store.put_snapshot(&self.cx.id, snapshot).await?;
-        self.snapshot_seq = head.seq;
-        let taken = SnapshotTaken { at: head.seq, hash: head.hash, bytes: size };
-        let decision = self.ledger.decide(Input::Record(Draft::system(Place::default(), taken)))?;
-        self.ledger.stage(decision.entries)?;
-        self.ledger.flush(None).await
-    }
-
     async fn give_up(&mut self, fatal: Fatal) -> Gone {
+        self.running = None;
         let gone = match fatal {
             Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => Gone::Fenced,
             Fatal::Fault(fault) => Gone::Faulted(*fault),
-            Fatal::Corrupt(corrupt) => Gone::Faulted(corrupt_fault(&corrupt)),
             other => Gone::Failed(other.to_string()),
         };
         if let Gone::Faulted(fault) = &gone
@@ -434,31 +411,6 @@ impl Driver {
         }
         gone
     }
-}
-
-/// A journal that cannot be understood, as it is shown.
-pub(crate) fn corrupt_fault(corrupt: &Corrupt) -> Fault {
-    Fault {
-        reason: "corrupt".into(),
-        seq: Some(corrupt.seq),
-        expected: String::new(),
-        got: String::new(),
-        field: String::new(),
-        detail: format!("the journal cannot be read back at entry {}: {}", corrupt.seq, corrupt.what),
-        host_version: HOST_VERSION.into(),
-    }
-}
-
-fn fault(reason: &str, seq: u64, detail: &str) -> Fatal {
-    Fatal::Fault(Box::new(Fault {
-        reason: reason.into(),
-        seq: (seq > 0).then_some(seq),
-        expected: String::new(),
-        got: String::new(),
-        field: String::new(),
-        detail: detail.into(),
-        host_version: HOST_VERSION.into(),
-    }))
 }
 
 fn is_turn_end(fact: &Fact) -> bool {
@@ -482,9 +434,12 @@ async fn after(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
+/// A timer does not count suspended time, so it is looked at again before long.
 async fn reached(until: Option<Timestamp>, now: Timestamp) {
     match until {
-        Some(until) => after(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0)).await,
+        Some(until) => {
+            after(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0).min(WAIT_MS_MAX)).await
+        }
         None => pending().await,
     }
 }

@@ -39,19 +39,26 @@ pub(super) fn sleep_until(recorder: &mut Recorder, instant_ns: u64) -> Result<u6
 }
 
 fn deadline(recorder: &mut Recorder, of: impl FnOnce(u64) -> u64) -> Result<u64> {
-    let observed = recorder
-        .observe("monotonic-clock.subscribe", |recorder| Observed::Deadline(of(recorder.monotonic_ns())))?;
+    let observed = recorder.observe("monotonic-clock.subscribe", |recorder| {
+        let now = recorder.monotonic_ns();
+        Observed::Deadline(now, of(now))
+    })?;
     match observed {
-        Observed::Deadline(at) => Ok(at.saturating_sub(recorder.monotonic_ns())),
+        Observed::Deadline(_, at) => Ok(at.saturating_sub(recorder.monotonic_ns())),
         other => bail!("recorded {}", other.function()),
     }
 }
 
+/// The guest may wait now: what it observed before goes to the disk, so that a sleep that is cut goes on
+/// to its deadline and does not begin anew.
 pub(super) fn replayed_ready(recorder: &mut Recorder) -> Result<Option<Vec<u32>>> {
     match recorder.recorded("poll")? {
         Some(Observed::Ready(ready)) => Ok(Some(ready)),
         Some(other) => bail!("recorded {}", other.function()),
-        None => Ok(None),
+        None => {
+            recorder.write_observed();
+            Ok(None)
+        }
     }
 }
 

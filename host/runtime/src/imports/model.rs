@@ -6,7 +6,7 @@ use rewake_bindings::model;
 use rewake_core::entry::Draft;
 use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelStarted};
 use rewake_core::ids::Digest;
-use rewake_core::limits::RETRIES_MAX;
+use rewake_core::limits::cut;
 use rewake_core::replay::Recorded;
 use wasmtime::Result;
 
@@ -14,11 +14,17 @@ use super::StepImports;
 use crate::convert::{model_out, request_digest};
 
 const FUNCTION: &str = "model.complete";
+/// Bytes of a model's name.
+const MODEL_NAME_BYTES_MAX: usize = 256;
 
 pub(super) async fn complete(
     imports: &mut StepImports,
     request: model::Request,
 ) -> Result<std::result::Result<model::Completion, model::Error>> {
+    if let Some(name) = request.model.as_ref().filter(|name| name.len() > MODEL_NAME_BYTES_MAX) {
+        imports.recorder.count(FUNCTION);
+        return Ok(Err(model::Error::Rejected(format!("there is no model {:?}", cut(name, 100)))));
+    }
     let digest = request_digest(&request);
     let (place, recorded) = imports.recorder.begin(FUNCTION)?;
     let model = request.model.clone().unwrap_or_else(|| imports.cx.created.agent.model.clone());
@@ -34,12 +40,11 @@ pub(super) async fn complete(
             if let Some(end) = recorded.ended(0) {
                 return Ok(ended(&end.fact));
             }
-            let n = recorded.retries(start) + 1;
-            if n > RETRIES_MAX {
+            let Some(n) = imports.recorder.next_try(start) else {
                 let lost = Draft::system(place, ModelLost { start, why: Lost::Limit });
                 imports.recorder.record(place, vec![lost], true).await?;
                 return Ok(Err(unknown()));
-            }
+            };
             let again = Draft::system(place, CallRetried { start, n });
             imports.recorder.record(place, vec![again], true).await?;
             start

@@ -6,14 +6,12 @@ use rewake_core::entry::Draft;
 use rewake_core::fact::{AgentMessage, AgentTitle, CUSTOM, Custom, Fact, Observed};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{MARKER_LEVELS_MAX, SAID_BYTES_MAX, TITLE_CHARS_MAX, cut_chars};
-use wasmtime::Result;
 
 use super::StepImports;
 use crate::convert::{parts_in, seq_out};
 use crate::record::Stop;
+use crate::slice;
 
-/// Bytes of a blob that are returned at once.
-const BLOB_BYTES_MAX: u32 = 1 << 20;
 /// Bytes of the name of an author's own kind.
 const KIND_BYTES_MAX: usize = 128;
 
@@ -30,7 +28,10 @@ pub(super) fn info(imports: &mut StepImports) -> session::SessionInfo {
 }
 
 /// Recorded as the slice, the head, and the result's digest (R14): a replay reads it again.
-pub(super) async fn events(imports: &mut StepImports, slice: session::Slice) -> Result<Vec<session::Event>> {
+pub(super) async fn events(
+    imports: &mut StepImports,
+    slice: session::Slice,
+) -> wasmtime::Result<Vec<session::Event>> {
     const FUNCTION: &str = "session.events";
     let asked = digest_of_slice(&slice);
     let recorded = imports.recorder.recorded(FUNCTION)?;
@@ -42,11 +43,14 @@ pub(super) async fn events(imports: &mut StepImports, slice: session::Slice) -> 
         }
         _ => None,
     };
-    let port = imports.recorder.port();
-    let (head, events) = match port.slice(slice, at).await {
-        Ok(Ok(read)) => read,
-        Ok(Err(error)) => return Err(imports.recorder.stopped(Stop::Host(error))),
-        Err(why) => return Err(imports.recorder.unrecorded(why)),
+    let head = match at {
+        Some(head) => head,
+        None => imports.recorder.port().head().await.map_err(|why| imports.recorder.unrecorded(why))?,
+    };
+    let cx = imports.cx.clone();
+    let events = match slice::read(cx.store.as_ref(), &cx.id, &slice, head).await {
+        Ok(events) => events,
+        Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
     };
     let result = digest_of_events(&events);
     match recorded {
@@ -61,30 +65,13 @@ pub(super) async fn events(imports: &mut StepImports, slice: session::Slice) -> 
     }
 }
 
-/// Its bytes are named by their digest, so they need no record.
-pub(super) async fn blob(
-    imports: &mut StepImports,
-    digest: String,
-    offset: u32,
-    length: u32,
-) -> Result<std::result::Result<Vec<u8>, String>> {
+/// Only bytes that an event of this session names can be read, and no kind of entry names a blob yet.
+pub(super) fn blob(imports: &mut StepImports, digest: &str) -> Result<Vec<u8>, String> {
     imports.recorder.count("session.blob");
-    let Some(parsed) = Digest::from_hex(&digest) else {
-        return Ok(Err(format!("{:?} is no digest", cut_chars(&digest, 100))));
-    };
-    let store = imports.cx.store.clone();
-    match store.blob(crate::PROJECT, &parsed).await {
-        Ok(Some(bytes)) => {
-            let start = (offset as usize).min(bytes.len());
-            let end = start.saturating_add(length.min(BLOB_BYTES_MAX) as usize).min(bytes.len());
-            Ok(Ok(bytes[start..end].to_vec()))
-        }
-        Ok(None) => Ok(Err(format!("this session has no blob {parsed}"))),
-        Err(error) => Err(imports.recorder.stopped(Stop::Host(error.to_string()))),
-    }
+    Err(format!("no event of this session names the blob {:?}", cut_chars(digest, 100)))
 }
 
-pub(super) async fn say(imports: &mut StepImports, parts: Vec<types::Part>) -> Result<u32> {
+pub(super) async fn say(imports: &mut StepImports, parts: Vec<types::Part>) -> wasmtime::Result<u32> {
     let parts = parts_in(parts);
     let message = AgentMessage { parts };
     note(imports, "session.say", message.into()).await
@@ -94,7 +81,7 @@ pub(super) async fn emit(
     imports: &mut StepImports,
     kind: String,
     data: String,
-) -> Result<std::result::Result<u32, String>> {
+) -> wasmtime::Result<Result<u32, String>> {
     if !kind.starts_with(CUSTOM) || kind.len() == CUSTOM.len() || kind.len() > KIND_BYTES_MAX {
         imports.recorder.count("session.emit");
         return Ok(Err(format!("{:?} is no kind of your own: write {CUSTOM}NAME", cut_chars(&kind, 100))));
@@ -114,24 +101,24 @@ pub(super) async fn emit(
     Ok(Err(refusal))
 }
 
-pub(super) async fn set_title(imports: &mut StepImports, title: String) -> Result<()> {
+pub(super) async fn set_title(imports: &mut StepImports, title: String) -> wasmtime::Result<()> {
     let title = AgentTitle { title: cut_chars(&title, TITLE_CHARS_MAX) };
     note(imports, "session.set-title", title.into()).await.map(|_| ())
 }
 
 /// Shown while it is true, never recorded; silent on replay.
-pub(super) async fn set_activity(imports: &mut StepImports, line: String) -> Result<()> {
+pub(super) async fn set_activity(imports: &mut StepImports, line: String) -> wasmtime::Result<()> {
     imports.recorder.count("session.set-activity");
     if !imports.recorder.is_live() {
         return Ok(());
     }
     let line = cut_chars(line.lines().next().unwrap_or_default(), 200);
-    let port = imports.recorder.port();
-    port.activity(line).await.map_err(|why| imports.recorder.unrecorded(why))
+    imports.recorder.port().activity(line).await;
+    Ok(())
 }
 
 /// An effect inside the store: one entry, performed by its own transaction (R3).
-async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> Result<u32> {
+async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> wasmtime::Result<u32> {
     let (place, recorded) = imports.recorder.begin(function)?;
     if let Some(entry) = recorded.as_ref().and_then(|recorded| recorded.first()) {
         if entry.fact == fact {

@@ -8,7 +8,6 @@ use rewake_core::fact::{
     CallRetried, Fact, HookStarted, Lost, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
 use rewake_core::ids::Digest;
-use rewake_core::limits::RETRIES_MAX;
 use rewake_core::replay::Recorded;
 use rewake_wire::Outcome;
 use wasmtime::Result;
@@ -44,6 +43,13 @@ struct Use {
     result: Option<ToolResult>,
 }
 
+impl Use {
+    /// Its result, if its end is not known. What hooks had to say is said all the same.
+    fn unknown(&self) -> ToolResult {
+        ToolResult { context: self.verdict.contexts.clone(), ..unknown_result(&self.planned.id) }
+    }
+}
+
 /// Runs the uses side by side; the results are in the order of the uses.
 pub(super) async fn call(imports: &mut StepImports, uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
     let (place, recorded) = imports.recorder.begin(FUNCTION)?;
@@ -66,7 +72,7 @@ pub(super) async fn call(imports: &mut StepImports, uses: Vec<ToolUse>) -> Resul
     start(imports, place, &mut uses).await?;
     repeat(imports, place, &mut uses, &recorded).await?;
     run(imports, &mut uses).await?;
-    Ok(uses.into_iter().map(|one| one.result.unwrap_or_else(|| unknown_result(&one.planned.id))).collect())
+    Ok(uses.iter_mut().map(|one| one.result.take().unwrap_or_else(|| one.unknown())).collect())
 }
 
 /// Records the request, and the refusals that need no hook, in one commit. Where no hook has a say, the
@@ -107,13 +113,16 @@ fn claim(imports: &mut StepImports, uses: &mut [Use], recorded: &Recorded) -> Re
     if let Some((field, expected, got)) = difference(&before.uses, &now) {
         return Err(imports.recorder.differs(seq, &field, expected, got));
     }
-    for (one, index) in uses.iter_mut().zip(0u32..) {
+    for ((one, requested), index) in uses.iter_mut().zip(&before.uses).zip(0u32..) {
+        // Hook and tool get the very bytes that are recorded, and those hooks judge that are.
+        one.planned.input.clone_from(&requested.input);
+        one.planned.hooks.clone_from(&requested.hooks);
         one.start = recorded.started(index).map(|entry| (entry.seq, entry.hash.to_hex()));
         let hooks = one.planned.hooks.iter();
         one.verdict = fold(hooks.filter_map(|hook| recorded.verdict(index, *hook)));
         one.result = recorded.ended(index).map(|entry| match &entry.fact {
             Fact::ToolCompleted(completed) => tool_result_out(&one.planned.id, completed),
-            _ => unknown_result(&one.planned.id),
+            _ => one.unknown(),
         });
     }
     Ok(())
@@ -153,7 +162,7 @@ async fn judge(imports: &mut StepImports, place: Place, uses: &mut [Use], record
                 continue;
             }
             let start = recorded.asked(one.place.index, *hook).map(|start| (start.seq, start.hash.to_hex()));
-            let (draft, is_given_up) = asking(imports, one, *hook, start.as_ref(), recorded);
+            let (draft, is_given_up) = asking(imports, one, *hook, start.as_ref());
             drafts.push(draft);
             if !is_given_up {
                 asked.push((judged(imports, at, one, *hook), start));
@@ -178,22 +187,16 @@ async fn judge(imports: &mut StepImports, place: Place, uses: &mut [Use], record
 }
 
 /// What is recorded before a hook is asked about a use; or its failure, if it was tried too often.
-fn asking(
-    imports: &StepImports,
-    one: &Use,
-    hook: u32,
-    start: Option<&(u64, String)>,
-    recorded: &Recorded,
-) -> (Draft, bool) {
+fn asking(imports: &StepImports, one: &Use, hook: u32, start: Option<&(u64, String)>) -> (Draft, bool) {
     let binding = bound(imports, one);
     match start {
         None => {
             let event = imports.cx.created.hooks[hook as usize].event;
             (Draft::system(one.place, HookStarted { hook, event, source: None, binding }), false)
         }
-        Some((seq, _)) => match recorded.retries(*seq) + 1 {
-            n if n <= RETRIES_MAX => (Draft::system(one.place, CallRetried { start: *seq, n }), false),
-            _ => {
+        Some((seq, _)) => match imports.recorder.next_try(*seq) {
+            Some(n) => (Draft::system(one.place, CallRetried { start: *seq, n }), false),
+            None => {
                 let verdict = hooks::failed(&imports.cx, hook, *seq, binding, "it was tried too often");
                 (Draft::system(one.place, verdict), true)
             }
@@ -264,12 +267,12 @@ async fn repeat(
         if recorded.started(one.place.index).is_none() {
             continue;
         }
-        let n = recorded.retries(*seq) + 1;
-        if n > RETRIES_MAX {
-            one.result = Some(unknown_result(&one.planned.id));
-            drafts.push(Draft::system(one.place, ToolLost { start: *seq, why: Lost::Limit }));
-        } else {
-            drafts.push(Draft::system(one.place, CallRetried { start: *seq, n }));
+        match imports.recorder.next_try(*seq) {
+            Some(n) => drafts.push(Draft::system(one.place, CallRetried { start: *seq, n })),
+            None => {
+                one.result = Some(one.unknown());
+                drafts.push(Draft::system(one.place, ToolLost { start: *seq, why: Lost::Limit }));
+            }
         }
     }
     if !drafts.is_empty() {

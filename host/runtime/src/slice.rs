@@ -15,7 +15,7 @@ const BYTES_MAX: usize = 4 << 20;
 const WINDOW: u64 = 256;
 
 /// The events with after < seq < before, up to `head`, of the kinds named.
-pub(super) async fn read(
+pub(crate) async fn read(
     store: &dyn Store,
     session: &SessionId,
     slice: &Slice,
@@ -28,18 +28,18 @@ pub(super) async fn read(
     let mut bytes = 0;
     let (mut low, mut high) = (first, last);
     while low <= high && events.len() < limit {
-        let (from, to) = if slice.newest_first {
-            (high.saturating_sub(WINDOW - 1).max(low), high)
+        let mut records = if slice.newest_first {
+            let records = window_to(store, session, low, high).await?;
+            high = records.first().map_or(low, |first| first.seq) - 1;
+            records
         } else {
-            (low, (low + WINDOW - 1).min(high))
+            let to = (low + WINDOW - 1).min(high);
+            let records = window(store, session, low, to).await?;
+            low = records.last().map_or(high, |last| last.seq) + 1;
+            records
         };
-        let count = u32::try_from(to - from + 1).unwrap_or(u32::MAX);
-        let mut records = store.read(session, from - 1, count).await.map_err(|error| error.to_string())?;
         if slice.newest_first {
             records.reverse();
-            high = from - 1;
-        } else {
-            low = to + 1;
         }
         let wanted = |record: &Record| slice.kinds.is_empty() || slice.kinds.contains(&record.kind);
         for record in records.into_iter().filter(|record| wanted(record) && record.seq <= head) {
@@ -50,11 +50,26 @@ pub(super) async fn read(
             }
             events.push(event);
         }
-        if high == 0 {
-            break;
-        }
     }
     Ok(events)
+}
+
+/// The records from one seq to another; a store may give fewer at once, from the first on.
+async fn window(store: &dyn Store, session: &SessionId, from: u64, to: u64) -> Result<Vec<Record>, String> {
+    let count = u32::try_from(to - from + 1).unwrap_or(u32::MAX);
+    store.read(session, from - 1, count).await.map_err(|error| error.to_string())
+}
+
+/// The records up to a seq, as many as the store gives at once; not below `low`.
+async fn window_to(store: &dyn Store, session: &SessionId, low: u64, to: u64) -> Result<Vec<Record>, String> {
+    let mut from = to.saturating_sub(WINDOW - 1).max(low);
+    loop {
+        let records = window(store, session, from, to).await?;
+        match records.last() {
+            Some(last) if last.seq < to => from = last.seq + 1,
+            _ => return Ok(records),
+        }
+    }
 }
 
 fn event(record: Record) -> Event {

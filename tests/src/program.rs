@@ -1,0 +1,344 @@
+//! The `rewake` program as a person or a script uses it: started on a data folder of its own, watched from
+//! beside through its own subcommands, signalled, killed. Knows no session's inside, and opens no store.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rewake_wire::{Event, SessionSummary};
+pub use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::bundles::{Draft, root};
+use crate::journal::Events;
+use crate::world::HANGS;
+
+/// How often something is looked at while a process works.
+const POLL: Duration = Duration::from_millis(5);
+
+/// The program's file, beside the folder that the running test stands in.
+///
+/// # Panics
+/// If it is not built.
+fn file() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    let folder = test.parent().and_then(Path::parent).expect("…/target/<profile>/deps/<test>");
+    let path = folder.join(format!("rewake{}", std::env::consts::EXE_SUFFIX));
+    assert!(path.is_file(), "there is no {}; build it with `cargo build -p rewake`", path.display());
+    path
+}
+
+/// The program with a data folder.
+pub struct Program {
+    file: PathBuf,
+    cache: PathBuf,
+    folder: TempDir,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Program::new()
+    }
+}
+
+impl Program {
+    /// With a data folder in which nothing was ever kept.
+    ///
+    /// # Panics
+    /// If there is no program, or no place for the folder.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Program { file: file(), cache: root().join("target/test-components"), folder }
+    }
+
+    /// With a copy of this data folder, at another place, and with its own folder of compiled components.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    pub fn moved(&self) -> Self {
+        let moved = Program::new();
+        let copied = Command::new("cp").arg("-a").arg(self.data()).arg(moved.data()).status();
+        assert!(copied.expect("cp runs").success(), "the data folder cannot be copied");
+        Program { cache: moved.folder.path().join("components"), ..moved }
+    }
+
+    /// The data folder; the program makes it.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A folder beside the data folder, for what a test brings.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a bundle beside the data folder.
+    pub fn bundle(&self, draft: &Draft) -> String {
+        let folders = self.beside("bundles");
+        let count = std::fs::read_dir(&folders).map_or(0, Iterator::count);
+        text(&draft.write(&folders.join(count.to_string())))
+    }
+
+    /// Creates a session of a bundle, and does not run it.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub fn create(&self, draft: &Draft) -> String {
+        let ended = self.run(&["run", &self.bundle(draft)]).expect(0);
+        ended.stdout.trim().to_owned()
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, args: &[&str]) -> Ended {
+        self.start(args).end()
+    }
+
+    /// Goes on with a session, without a message.
+    pub fn resume(&self, id: &str) -> Ended {
+        self.run(&["run", "--session", id])
+    }
+
+    /// Tells a session something, and goes on with it.
+    pub fn tell(&self, id: &str, message: &str) -> Ended {
+        self.run(&["run", "--session", id, message])
+    }
+
+    /// Starts a command; what it writes is kept until it has ended.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start(&self, args: &[&str]) -> Process {
+        let kept = || tempfile::tempfile().expect("a file for what it writes");
+        let (stdout, stderr) = (kept(), kept());
+        let mut command = self.command(args);
+        command.stdout(stdout.try_clone().expect("a handle")).stderr(stderr.try_clone().expect("a handle"));
+        Process { child: command.spawn().expect("the program starts"), stdout, stderr }
+    }
+
+    /// Starts a command whose standard output is a pipe that nobody reads: once that is full, the command
+    /// gets no further, and what it has in the background goes on.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start_unread(&self, args: &[&str]) -> Process {
+        let kept = || tempfile::tempfile().expect("a file for what it writes");
+        let stderr = kept();
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(stderr.try_clone().expect("a handle"));
+        Process { child: command.spawn().expect("the program starts"), stdout: kept(), stderr }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.file);
+        command.arg("--data").arg(self.data()).arg("--cache").arg(&self.cache).args(args);
+        for name in ["REWAKE_DATA", "REWAKE_CACHE", "REWAKE_LOG", "RUST_BACKTRACE"] {
+            command.env_remove(name);
+        }
+        command.env("USER", "ann").stdin(Stdio::null());
+        command
+    }
+
+    /// A session's events, as `rewake events` gives them.
+    ///
+    /// # Panics
+    /// If it does not give them.
+    pub fn events(&self, id: &str) -> Events {
+        Events::of_json(&self.run(&["events", id, "--json"]).expect(0).stdout)
+    }
+
+    /// The sessions, as `rewake sessions` gives them.
+    ///
+    /// # Panics
+    /// If it does not give them.
+    pub fn sessions(&self) -> Vec<SessionSummary> {
+        let listed = self.run(&["sessions", "--json"]).expect(0).stdout;
+        listed.lines().map(|line| serde_json::from_str(line).expect("a session")).collect()
+    }
+
+    /// Checks a session: its chain, that its steps replay as they ran, and what every journal must hold.
+    ///
+    /// # Panics
+    /// If something does not hold.
+    pub fn check(&self, id: &str) -> Events {
+        self.run(&["verify", id]).expect(0);
+        self.run(&["replay", id]).expect(0);
+        let events = self.events(id);
+        events.check();
+        events
+    }
+
+    /// How often a line stands in a file of a session's workspace.
+    pub fn lines(&self, id: &str, name: &str, line: &str) -> usize {
+        let path = self.data().join("workspaces").join(id).join(name);
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter(|found| *found == line).count()
+    }
+}
+
+impl Events {
+    /// Those of lines of JSON.
+    ///
+    /// # Panics
+    /// If a line is no event.
+    pub fn of_json(lines: &str) -> Self {
+        let event = |line: &str| -> Event {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("no event ({error}): {line}"))
+        };
+        Events(lines.lines().map(event).collect())
+    }
+
+    /// Whether there is a start of this kind without an end.
+    pub fn is_open(&self, start: &str) -> bool {
+        let ended =
+            |seq: u64| self.0.iter().any(|end| end.kind != "call.retried" && end.data["start"] == seq);
+        self.of_kind(start).any(|event| !ended(event.seq))
+    }
+}
+
+/// A path that is text.
+///
+/// # Panics
+/// If it is none.
+pub fn text(path: &Path) -> String {
+    path.to_str().expect("a path that is text").to_owned()
+}
+
+/// A process that runs; killed if it is dropped.
+pub struct Process {
+    child: Child,
+    stdout: File,
+    stderr: File,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to its standard output.
+    pub stdout: String,
+    /// What it wrote to its standard error.
+    pub stderr: String,
+}
+
+impl Process {
+    /// Waits until something is so.
+    ///
+    /// # Panics
+    /// If the process ends before, or it takes too long.
+    #[track_caller]
+    pub fn until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let deadline = Instant::now() + HANGS;
+        loop {
+            let has_ended = self.has_ended();
+            if is_so() {
+                return;
+            }
+            assert!(!has_ended, "it ended before: {what}\n{}", self.stderr());
+            assert!(Instant::now() < deadline, "waited too long for: {what}\n{}", self.stderr());
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Kills it with SIGKILL, and waits until it is gone.
+    ///
+    /// # Panics
+    /// If it had ended before.
+    #[track_caller]
+    pub fn kill(mut self) {
+        assert!(!self.has_ended(), "it ended before it was killed\n{}", self.stderr());
+        self.end_by_kill();
+    }
+
+    /// Kills it with SIGKILL, if it runs still.
+    pub fn kill_if_there(mut self) {
+        self.end_by_kill();
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// If it had ended before.
+    #[track_caller]
+    pub fn signal(&mut self, signal: Signal) {
+        // Not waited for yet, so the number is still its own.
+        assert!(!self.has_ended(), "it ended before the signal\n{}", self.stderr());
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("sent");
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    #[track_caller]
+    pub fn end(mut self) -> Ended {
+        let deadline = Instant::now() + HANGS;
+        while !self.has_ended() {
+            assert!(Instant::now() < deadline, "the program hangs\n{}", self.stderr());
+            std::thread::sleep(POLL);
+        }
+        let code = self.child.wait().expect("its status").code();
+        Ended { code, stdout: read(&self.stdout), stderr: self.stderr() }
+    }
+
+    /// What it has written to its standard error so far.
+    pub fn stderr(&self) -> String {
+        read(&self.stderr)
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("its status").is_some()
+    }
+
+    fn end_by_kill(&mut self) {
+        // One that is over cannot be killed, and need not be.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end_by_kill();
+    }
+}
+
+impl Ended {
+    /// The same, if it ended with this code.
+    ///
+    /// # Panics
+    /// If it did not, or if it panicked.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        let Ended { stdout, stderr, .. } = &self;
+        assert_eq!(self.code, Some(code), "standard output:\n{stdout}\nstandard error:\n{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        self
+    }
+
+    /// The same, if its standard error has all these words.
+    ///
+    /// # Panics
+    /// If one is missing.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} is not in:\n{}", self.stderr);
+        }
+        self
+    }
+}
+
+/// Reads at places of its own: the file's position is shared with the process, which writes there.
+fn read(file: &File) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 8 << 10];
+    loop {
+        match file.read_at(&mut buffer, bytes.len() as u64).expect("what it wrote") {
+            0 => return String::from_utf8_lossy(&bytes).into_owned(),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Several hosts over one store: one has a session, whoever has lost it writes nothing more, and what a
+//! killed one left is taken up at once.
+
+use rewake_core::ids::HostId;
+use rewake_runtime::HostError;
+use rewake_runtime::live::Gone;
+use rewake_store::StoreError;
+use rewake_tests::bundles::Draft;
+use rewake_tests::world::HANGS;
+use rewake_tests::{Outcome, Running, World};
+use serde_json::json;
+
+const TTL_MS: u64 = 60_000;
+
+/// C41, C53: a session that another host runs is refused, with who has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_host_has_a_session() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let (first, second) = (world.host(), world.host());
+    let session = Running::rested(&first, &id).await;
+    let refused = Running::try_load(&second, &id).await.map(|_| ()).unwrap_err();
+    let HostError::Store(StoreError::Busy { holder, .. }) = &refused else { panic!("{refused}") };
+    assert_eq!(world.events(&id).await.first("session.loaded").data["host"], holder.as_str());
+    assert!(refused.to_string().contains(holder.as_str()));
+
+    assert_eq!(session.unload().await, Gone::Unloaded);
+    let session = Running::rested(&second, &id).await;
+    session.unload().await;
+    let events = world.check(&id).await;
+    assert_eq!(events.count("session.loaded"), 2);
+    assert_ne!(events.first("session.loaded").data["host"], events.last("session.loaded").data["host"]);
+}
+
+/// A host can be asked to load twice; it is one load.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_load_is_the_same_load() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let host = world.host();
+    let (one, two) = tokio::join!(host.load(&id), host.load(&id));
+    let (one, two) = (one.unwrap().0, two.unwrap().0);
+    assert_eq!(one.unload("test").await, Gone::Unloaded);
+    assert_eq!(two.gone().await, Gone::Unloaded);
+    assert!(host.loaded(&id).is_none());
+    assert_eq!(world.check(&id).await.count("session.loaded"), 1);
+}
+
+/// R0: a driver whose lease was taken over appends nothing more, and what was sent is not lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fenced_driver_writes_nothing_more() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let stale = world.host();
+    let mut session = Running::rested(&stale, &id).await;
+    let before = world.events(&id).await.0.len();
+
+    let other = HostId::parse("host_other").unwrap();
+    let lease = world.store.acquire(&id, &other, TTL_MS, &|_| true).await.unwrap();
+    session.send(r#"[{ "op": "say", "text": "once" }]"#).await;
+    assert_eq!(session.rest().await, Outcome::Gone(Gone::Fenced));
+    assert!(stale.loaded(&id).is_none());
+    assert_eq!(world.events(&id).await.0.len(), before);
+    assert_eq!(world.store.pending(&id).await.unwrap().len(), 1);
+    assert_eq!(world.store.holder(&id).await.unwrap().unwrap().host, other, "it gave back another's lease");
+
+    world.store.release(&lease).await.unwrap();
+    assert_eq!(world.resume(&id).await, Outcome::Idle);
+    assert_eq!(world.check(&id).await.said()[0], "once");
+}
+
+/// R0: a driver that is fenced while its tool runs does not tell of the tool's end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_driver_fenced_in_a_call_does_not_tell_its_end() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let stale = world.host();
+    let append = json!({ "path": "/workspace/log", "line": "a", "sleep_ms": 200 });
+    let ops = json!([{ "op": "tools", "uses": [{ "name": "append_once", "input": append }] }]);
+    let mut session = Running::start(&stale, &id, &ops.to_string()).await;
+    session.event("tool.started").await;
+    let other = HostId::parse("host_other").unwrap();
+    let lease = world.store.acquire(&id, &other, TTL_MS, &|_| true).await.unwrap();
+    assert_eq!(session.rest().await, Outcome::Gone(Gone::Fenced));
+    world.store.release(&lease).await.unwrap();
+    assert_eq!(world.resume(&id).await, Outcome::Idle);
+    let events = world.check(&id).await;
+    assert_eq!((events.count("tool.completed"), events.count("tool.lost")), (0, 1));
+    assert_eq!(events.learned(), [["use-1: unknown: "]]);
+    assert_eq!(world.workspace_file(&id, "log").as_deref(), Some("a\n"), "it ran once");
+}
+
+/// B04, A44, R5: what a killed host left is taken up without waiting for its lease to end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_host_is_not_waited_for() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let append = |name: &str, line: &str| json!({ "name": name, "input": { "path": "/workspace/log", "line": line, "sleep_ms": 1_000 } });
+    let uses = [append("append_once", "once"), append("append_idempotent", "again")];
+    let ops = json!([{ "op": "tools", "uses": uses }]).to_string();
+    let holder = kill_in_a_call(&world, &id, &ops).await;
+    assert_eq!(world.resume(&id).await, Outcome::Idle);
+    let events = world.check(&id).await;
+    assert_eq!(events.first("tool.lost").data["why"], "host");
+    assert_eq!(events.first("call.retried").data["n"], 1);
+    assert_eq!(events.learned(), [["use-1: unknown: ", "use-2: ok: appended again"]]);
+    assert_ne!(events.last("session.loaded").data["host"], holder.as_str());
+}
+
+/// Runs a session on a runtime of its own and ends that in the middle of a call. Returns the host's id.
+async fn kill_in_a_call(world: &World, id: &rewake_core::ids::SessionId, ops: &str) -> HostId {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let (host, session, text) = (world.host(), id.clone(), ops.to_owned());
+    let running = runtime.spawn(async move {
+        let mut session = Running::start(&host, &session, &text).await;
+        session.event("tool.started").await;
+        (host, session)
+    });
+    let (host, session) = running.await.expect("it runs");
+    let lease = world.store.holder(id).await.unwrap().expect("a holder");
+    drop((session, host));
+    let ended = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(HANGS));
+    ended.await.expect("all of it is gone");
+    // A killed process leaves its lock's file, and nobody holds the lock.
+    let lock = world.path().join("hosts").join(format!("{}.lock", lease.host.as_str()));
+    std::fs::write(lock, b"").expect("the lock's file");
+    lease.host
+}
