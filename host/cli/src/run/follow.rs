@@ -2,13 +2,16 @@
 //! what is shown is read from the journal, so that a reader that lags misses nothing.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rewake_core::entry::Entry;
 use rewake_core::fact::WaitOn;
 use rewake_core::ids::SessionId;
 use rewake_core::view;
 use rewake_runtime::live::{Gone, Live};
-use rewake_store::Store;
+use rewake_runtime::{HostError, Loaded};
+use rewake_store::{Store, StoreError};
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{faulted, sender};
@@ -21,6 +24,11 @@ use crate::outcome::Watch;
 use crate::signals::{self, Asked};
 use crate::stream::{Renderer, activity};
 use crate::text::{json_line, shell_word};
+
+/// How long a session that another process has is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long until it is asked for again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// When there is nothing left to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +75,7 @@ impl Follow<'_> {
             open: self.watch.open(),
             resume: self.places.resume(&self.id),
         })?;
-        let (loaded, mut live) = self.opened.host.load(&self.id).await?;
+        let (loaded, mut live) = self.take_up().await?;
         if let Some(welcome) = &self.welcome {
             note(welcome);
         }
@@ -99,6 +107,29 @@ impl Follow<'_> {
             (Stood::Idle, _) => self.idle().await,
             (Stood::Gone(_), gone) => self.gone(gone),
         }
+    }
+
+    /// Takes the session up. Another process that has it may be about to let go of it, and not look at
+    /// the inbox again: so it is asked for until that process has taken the command in, or for a while.
+    async fn take_up(&self) -> Result<(Loaded, Receiver<Live>), Failure> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.opened.host.load(&self.id).await {
+                Err(HostError::Store(StoreError::Busy { .. }))
+                    if Instant::now() < end && self.is_untaken().await? =>
+                {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                loaded => return Ok(loaded?),
+            }
+        }
+    }
+
+    /// Whether the command that was sent is still in the inbox.
+    async fn is_untaken(&self) -> Result<bool, Failure> {
+        let Some(row) = self.watch.untaken() else { return Ok(false) };
+        let pending = self.opened.host.store().pending(&self.id).await?;
+        Ok(pending.iter().any(|pending| pending.n == row))
     }
 
     /// Shows what is new in the journal.
