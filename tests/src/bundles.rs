@@ -44,6 +44,11 @@ impl Draft {
         &self.manifest
     }
 
+    /// The same with another manifest.
+    pub fn with_manifest(self, manifest: &str) -> Self {
+        Draft { manifest: manifest.into(), ..self }
+    }
+
     /// Adds TOML as it is.
     pub fn toml(mut self, text: &str) -> Self {
         let _ = writeln!(self.manifest, "\n{text}");

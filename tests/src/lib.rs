@@ -4,10 +4,12 @@
 pub mod bundles;
 pub mod cut;
 pub mod forge;
+pub mod hostile;
 pub mod journal;
 pub mod play;
 pub mod program;
 pub mod running;
+pub mod server;
 pub mod world;
 
 pub use cut::CutStore;

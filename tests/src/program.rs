@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(5);
 ///
 /// # Panics
 /// If it is not built.
-fn file() -> PathBuf {
+pub fn file() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
     let folder = test.parent().and_then(Path::parent).expect("…/target/<profile>/deps/<test>");
     let path = folder.join(format!("rewake{}", std::env::consts::EXE_SUFFIX));
@@ -35,6 +35,7 @@ pub struct Program {
     file: PathBuf,
     cache: PathBuf,
     folder: TempDir,
+    env: Vec<(String, String)>,
 }
 
 impl Default for Program {
@@ -50,7 +51,7 @@ impl Program {
     /// If there is no program, or no place for the folder.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        Program { file: file(), cache: root().join("target/test-components"), folder }
+        Program { file: file(), cache: root().join("target/test-components"), folder, env: Vec::new() }
     }
 
     /// With a copy of this data folder, at another place, and with its own folder of compiled components.
@@ -62,6 +63,17 @@ impl Program {
         let copied = Command::new("cp").arg("-a").arg(self.data()).arg(moved.data()).status();
         assert!(copied.expect("cp runs").success(), "the data folder cannot be copied");
         Program { cache: moved.folder.path().join("components"), ..moved }
+    }
+
+    /// With this in its environment.
+    pub fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With a folder of compiled components of its own, beside the data folder: `components`.
+    pub fn with_own_cache(self) -> Self {
+        Program { cache: self.folder.path().join("components"), ..self }
     }
 
     /// The data folder; the program makes it.
@@ -86,7 +98,7 @@ impl Program {
     /// # Panics
     /// If it is refused.
     pub fn create(&self, draft: &Draft) -> String {
-        let ended = self.run(&["run", &self.bundle(draft)]).expect(0);
+        let ended = self.run(&["run", "--grant-asked", &self.bundle(draft)]).expect(0);
         ended.stdout.trim().to_owned()
     }
 
@@ -133,10 +145,10 @@ impl Program {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.file);
         command.arg("--data").arg(self.data()).arg("--cache").arg(&self.cache).args(args);
-        for name in ["REWAKE_DATA", "REWAKE_CACHE", "REWAKE_LOG", "RUST_BACKTRACE"] {
+        for name in ["REWAKE_DATA", "REWAKE_CACHE", "REWAKE_CONFIG", "REWAKE_LOG", "RUST_BACKTRACE"] {
             command.env_remove(name);
         }
-        command.env("USER", "ann").stdin(Stdio::null());
+        command.env("USER", "ann").envs(self.env.clone()).stdin(Stdio::null());
         command
     }
 
@@ -224,6 +236,11 @@ pub struct Ended {
 }
 
 impl Process {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until something is so.
     ///
     /// # Panics

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
+use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::live::Gone;
-use rewake_runtime::{Config, Host, HostError, NewSession, host};
+use rewake_runtime::{Approval, Config, Host, HostError, NewSession, host};
 use rewake_store::{OpenOptions, SqliteStore, Store};
 use rewake_wire::{Part, Sender};
 use tempfile::TempDir;
@@ -115,6 +116,9 @@ impl World {
             data: self.path().to_owned(),
             cache: root().join("target/test-components"),
             snapshot_entries: self.snapshot_entries,
+            rules: None,
+            compiler: None,
+            compile: CompileLimits::default(),
         }
     }
 
@@ -164,7 +168,7 @@ impl World {
     pub async fn create_with(&self, draft: &Draft, with: &[&Draft]) -> SessionId {
         let with = with.iter().map(|draft| self.bundle(draft)).collect();
         let new =
-            NewSession { bundle: self.bundle(draft), with, origin: "test".into(), ..NewSession::default() };
+            NewSession { bundle: self.bundle(draft), with, ..asked_for() };
         self.own().create(&new).await.expect("a session").id
     }
 
@@ -173,7 +177,7 @@ impl World {
     /// # Errors
     /// As the host says.
     pub async fn try_create(&self, draft: &Draft) -> Result<SessionId, HostError> {
-        let new = NewSession { bundle: self.bundle(draft), origin: "test".into(), ..NewSession::default() };
+        let new = NewSession { bundle: self.bundle(draft), ..asked_for() };
         self.own().create(&new).await.map(|made| made.id)
     }
 
@@ -217,6 +221,11 @@ impl World {
     pub fn workspace_file(&self, id: &SessionId, name: &str) -> Option<String> {
         std::fs::read_to_string(self.path().join("workspaces").join(id.as_str()).join(name)).ok()
     }
+}
+
+/// A session that gets what its bundles ask for.
+pub fn asked_for() -> NewSession {
+    NewSession { approval: Some(Approval::of_all("ann")), origin: "test".into(), ..NewSession::default() }
 }
 
 /// The person who sends everything.

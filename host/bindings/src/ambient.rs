@@ -11,6 +11,7 @@ use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
 use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
 
+use crate::clocks::CLOCK_RESOLUTION_NS;
 use crate::data::Data;
 use crate::imports::{Imports, RANDOM_BYTES_MAX};
 
@@ -57,7 +58,7 @@ impl wall_clock::Host for Ambient<'_> {
 
     // A constant: the machine's own resolution would be an observation nobody records.
     fn resolution(&mut self) -> Result<wall_clock::Datetime> {
-        Ok(wall_clock::Datetime { seconds: 0, nanoseconds: 1 })
+        Ok(wall_clock::Datetime { seconds: 0, nanoseconds: CLOCK_RESOLUTION_NS })
     }
 }
 
@@ -67,7 +68,7 @@ impl monotonic_clock::Host for Ambient<'_> {
     }
 
     fn resolution(&mut self) -> Result<u64> {
-        Ok(1)
+        Ok(u64::from(CLOCK_RESOLUTION_NS))
     }
 
     fn subscribe_duration(&mut self, duration_ns: u64) -> Result<Resource<DynPollable>> {

@@ -4,21 +4,26 @@
 //! It knows what an instance is confined to. Who is granted what was decided before.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use wasmtime::component::ResourceTable;
-use wasmtime::error::Context as _;
 use wasmtime::{Engine, Result, Store};
 use wasmtime_wasi::clocks::WasiClocksCtxView;
-use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::ambient::Ambient;
+use crate::clocks::{Monotonic, Wall};
+use crate::files::{self, Files, Opened, Volume};
 use crate::imports::{Imports, RANDOM_BYTES_MAX};
 use crate::limits::Limits;
 use crate::output::{Capture, Output};
 
 /// Open files, streams and pollables of one instance; a file costs the host a descriptor.
 const HANDLES_MAX: usize = 512;
+
+/// How long calls of one guest are answered without other tasks in between.
+const PACE: Duration = Duration::from_millis(1);
 
 /// What one instance may use. Whatever is not named here it does not have: its environment and
 /// arguments are empty, stdin is closed, sockets are denied.
@@ -37,8 +42,8 @@ pub struct Sandbox {
 /// A host directory under a guest's name.
 #[derive(Clone, Debug)]
 pub struct Mount {
-    /// The directory on the host.
-    pub directory: PathBuf,
+    /// The directory on the host, and what it may hold. It is opened when it is first used.
+    pub volume: Arc<Volume>,
     /// The name the guest sees, such as `/workspace`.
     pub name: String,
     /// What the guest may do in it.
@@ -62,26 +67,22 @@ pub struct Data {
     capture: Capture,
     imports: Box<dyn Imports>,
     call_bytes_max: usize,
-    mounted: bool,
+    opened: Opened,
+    /// When it last let other tasks run, as far as is known here.
+    yielded: Instant,
 }
 
 impl Data {
     /// Builds the data for one instance.
     ///
     /// # Errors
-    /// A mount's directory that cannot be opened.
+    /// Two mounts of the same name.
     pub fn new(sandbox: &Sandbox, imports: Box<dyn Imports>) -> Result<Data> {
         let capture = Capture::new(sandbox.output_bytes_max);
         let mut wasi = WasiCtx::builder();
         wasi.stdout(capture.stdout()).stderr(capture.stderr()).max_random_size(RANDOM_BYTES_MAX);
-        for Mount { directory, name, access } in &sandbox.mounts {
-            let perms = match access {
-                Access::Read => FsPerms::ReadOnly,
-                Access::Write => FsPerms::ReadWrite,
-            };
-            wasi.preopened_dir(directory, name, perms)
-                .with_context(|| format!("cannot mount {} as {name}", directory.display()))?;
-        }
+        wasi.wall_clock(Wall).monotonic_clock(Monotonic::new());
+        files::check(&sandbox.mounts)?;
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES_MAX);
         Ok(Data {
@@ -91,7 +92,8 @@ impl Data {
             capture,
             imports,
             call_bytes_max: sandbox.call_bytes_max,
-            mounted: !sandbox.mounts.is_empty(),
+            opened: Opened::new(sandbox.mounts.clone()),
+            yielded: Instant::now(),
         })
     }
 
@@ -118,9 +120,22 @@ impl Data {
         self.capture.take()
     }
 
-    /// Whether the guest sees any directory.
-    pub(crate) fn mounted(&self) -> bool {
-        self.mounted
+    /// Lets other tasks run, if that was some time ago. A guest yields after so much fuel; what the host
+    /// computes for it costs none, so that a loop of calls that are answered at once would hold a thread.
+    pub(crate) async fn pace(&mut self) {
+        if self.yielded.elapsed() >= PACE {
+            tokio::task::yield_now().await;
+            self.yielded = Instant::now();
+        }
+    }
+
+    /// Whether the guest can change anything in a directory.
+    pub(crate) fn can_write(&self) -> bool {
+        self.opened.can_write()
+    }
+
+    pub(crate) fn files(&mut self) -> Files<'_> {
+        Files { imports: self.imports.as_mut(), table: &mut self.table, opened: &mut self.opened }
     }
 
     pub(crate) fn ambient(&mut self) -> Ambient<'_> {

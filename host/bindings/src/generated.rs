@@ -13,7 +13,7 @@ pub(crate) mod harness_plugin {
     wasmtime::component::bindgen!({
         path: "../../wit/v0.1.0",
         world: "harness-plugin",
-        imports: { "rewake:plugin/log": trappable, default: async | trappable },
+        imports: { default: async | trappable },
         exports: { default: async },
         additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
     });

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use wasmtime::{Result, bail};
 
+use crate::files::{FileAnswer, FileUse};
 use crate::types::{Json, Part, ToolDef, ToolResult, ToolUse};
 use crate::{http, log, model, session};
 
@@ -172,6 +173,19 @@ pub trait Imports: Any + Send {
     fn observed_ready(&mut self, function: &'static str, ready: &[u32]) -> Result<()> {
         let _ = ready;
         refused(function)
+    }
+
+    /// Asked before a guest's use of a file is performed: the recorded answer, or none when it is to be
+    /// performed.
+    fn file_replayed(&mut self, asked: &FileUse) -> Result<Option<FileAnswer>> {
+        let _ = asked;
+        refused("wasi:filesystem")
+    }
+
+    /// Told what came of a use of a file that was performed, or refused.
+    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
+        let _ = (asked, answer);
+        refused("wasi:filesystem")
     }
 }
 

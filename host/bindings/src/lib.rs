@@ -6,8 +6,10 @@
 //! Store type), so what changes often belongs in the runtime, behind [`Imports`].
 
 mod ambient;
+mod clocks;
 mod contract;
 mod data;
+mod files;
 mod generated;
 mod imports;
 mod limits;
@@ -16,7 +18,9 @@ mod output;
 mod plugins;
 mod poll;
 
+pub use clocks::{CLOCK_RESOLUTION_NS, coarse_ns};
 pub use data::{Access, Data, Mount, Sandbox, store};
+pub use files::{FileAnswer, FileKind, FileOp, FileStat, FileUse, Quota, Volume};
 pub use imports::Imports;
 pub use limits::OverLimit;
 pub use linkers::{Kind, Linkers};

@@ -1,7 +1,7 @@
 //! Which imports each kind of plugin finds.
 //!
-//! It knows names. What stands behind them is `contract.rs`, `ambient.rs`, `poll.rs`, and
-//! wasmtime-wasi for the rest of WASI.
+//! It knows names. What stands behind them is `contract.rs`, `ambient.rs`, `poll.rs`, `files/`,
+//! and wasmtime-wasi for the rest of WASI.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use wasmtime::{Engine, Result};
 use crate::data::Data;
 use crate::generated::{harness_plugin, hook_plugin, tool_plugin};
 use crate::plugins::{HarnessPre, HookPre, ToolPre};
-use crate::{ambient, poll};
+use crate::{ambient, files, poll};
 
 /// The kinds of component that a bundle may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,5 +117,8 @@ fn hook(engine: &Engine) -> Result<Linker<Data>> {
 fn wasi(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    linker.allow_shadowing(true);
+    files::shadow(&mut linker)?;
+    linker.allow_shadowing(false);
     Ok(linker)
 }

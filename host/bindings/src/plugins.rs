@@ -50,10 +50,10 @@ impl HarnessPre {
     /// Makes a fresh instance.
     ///
     /// # Errors
-    /// A Store with mounts, whose reads nobody would record; an export of the wrong type; no room
-    /// in the pool; a limit.
+    /// A Store with a mount that can be written; an export of the wrong type; no room in the pool; a
+    /// limit.
     pub async fn instantiate(&self, store: &mut Store<Data>) -> Result<Harness> {
-        ensure!(!store.data().mounted(), "a harness cannot have mounts: what it reads there is not recorded");
+        ensure!(!store.data().can_write(), "a harness's mounts are read-only: tools change files");
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let state = match &self.state {
             Some(state) => Some(state.load(&mut *store, &instance)?),

@@ -19,6 +19,9 @@ pub(crate) struct Cli {
     /// Folder of compiled components [default: rewake/components in the platform's cache folder]
     #[arg(long, value_name = "DIR", global = true, env = "REWAKE_CACHE", hide_env = true)]
     pub(crate) cache: Option<PathBuf>,
+    /// The operator's rules [default: rewake.toml in the data folder, if it is there]
+    #[arg(long, value_name = "FILE", global = true, env = "REWAKE_CONFIG", hide_env = true)]
+    pub(crate) config: Option<PathBuf>,
     /// More diagnostics on standard error; repeat for more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -85,6 +88,9 @@ pub(crate) struct Run {
     /// Go on with this session
     #[arg(long, value_name = "ID", value_parser = session)]
     pub(crate) session: Option<SessionId>,
+    /// Grant, for this session, what its bundles ask for and the operator's rules do not name
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) grant_asked: bool,
     /// Print every journal entry as a line of JSON, and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -271,6 +277,7 @@ mod tests {
             (&["run"][..], MissingRequiredArgument),
             (&["run", "--session", "ses_1", "--with", "b"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--workspace", "w"], ArgumentConflict),
+            (&["run", "--session", "ses_1", "--grant-asked"], ArgumentConflict),
             (&["show", "1"], ValueValidation),
             (&["sessions", "--limit", "0"], ValueValidation),
             (&["events", "ses_1", "--types", "tool"], ValueValidation),

@@ -8,11 +8,15 @@ use std::sync::Arc;
 use etcetera::BaseStrategy as _;
 use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
+use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::{Config, Host};
 use rewake_store::{OpenOptions, SqliteStore};
 
 use crate::exit::Failure;
 use crate::text::shell_word;
+
+/// This very program, even if its file is replaced while it runs.
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The folders.
 #[derive(Clone, Debug)]
@@ -21,6 +25,8 @@ pub(crate) struct Places {
     pub(crate) data: PathBuf,
     /// Compiled components.
     pub(crate) cache: PathBuf,
+    /// The operator's rules, if they were named.
+    pub(crate) rules: Option<PathBuf>,
     /// The data folder was named, so that hints must name it too.
     is_named: bool,
 }
@@ -43,11 +49,16 @@ impl Opened {
 
 impl Places {
     /// As given, else the platform's folders of this user.
-    pub(crate) fn find(data: Option<PathBuf>, cache: Option<PathBuf>) -> Result<Places, Failure> {
+    pub(crate) fn find(
+        data: Option<PathBuf>,
+        cache: Option<PathBuf>,
+        rules: Option<PathBuf>,
+    ) -> Result<Places, Failure> {
         let is_named = data.is_some();
         let given = |path: PathBuf| {
             std::path::absolute(&path).map_err(|error| Failure::io("finding the folder", error))
         };
+        let rules = rules.map(given).transpose()?;
         let (data, cache) = match (data, cache) {
             (Some(data), Some(cache)) => (given(data)?, given(cache)?),
             (data, cache) => {
@@ -65,7 +76,7 @@ impl Places {
                 )
             }
         };
-        Ok(Places { data, cache, is_named })
+        Ok(Places { data, cache, rules, is_named })
     }
 
     /// The store, to be read only. Works while another process runs sessions, and takes no lock.
@@ -102,19 +113,28 @@ impl Places {
 
     /// A host over the store as it is opened.
     pub(crate) fn host(&self, store: Arc<SqliteStore>) -> Result<Opened, Failure> {
-        let config =
-            Config { data: self.data.clone(), cache: self.cache.clone(), snapshot_entries: SNAPSHOT_ENTRIES };
+        let config = Config {
+            data: self.data.clone(),
+            cache: self.cache.clone(),
+            snapshot_entries: SNAPSHOT_ENTRIES,
+            rules: self.rules.clone(),
+            compiler: Some(PathBuf::from(THIS_PROGRAM)),
+            compile: CompileLimits::default(),
+        };
         let host = Host::open(&config, store.clone())?;
         Ok(Opened { host, store })
     }
 
     /// A command line, as a hint writes it.
     pub(crate) fn hint(&self, rest: &str) -> String {
+        let mut line = "rewake".to_owned();
         if self.is_named {
-            format!("rewake --data {} {rest}", shell_word(&self.data.to_string_lossy()))
-        } else {
-            format!("rewake {rest}")
+            line.push_str(&format!(" --data {}", shell_word(&self.data.to_string_lossy())));
         }
+        if let Some(rules) = &self.rules {
+            line.push_str(&format!(" --config {}", shell_word(&rules.to_string_lossy())));
+        }
+        format!("{line} {rest}")
     }
 
     /// The command line that takes a session up again.

@@ -28,14 +28,30 @@ pub(crate) fn grants(created: &Created) -> Vec<String> {
                 Access::ReadOnly => "may read",
                 Access::ReadWrite => "may read and write",
             };
-            let what = match grant.source {
-                FsSource::Workspace => "the session's workspace",
+            let what = match &grant.source {
+                FsSource::Workspace => "the session's workspace".to_owned(),
+                FsSource::Scratch => "empty, and gone after the call".to_owned(),
+                FsSource::Bundle => "the bundle's own files".to_owned(),
+                FsSource::Host(name) => format!("the host's directory {name:?}"),
             };
             lines.push(format!("{} {may} {} ({what})", component(pin), grant.mount));
         }
+        for grant in &pin.grants.http {
+            let mut line = format!(
+                "{} may send {} to {}://{}",
+                component(pin),
+                grant.methods.join(", "),
+                grant.scheme.as_str(),
+                grant.host
+            );
+            if let Some(secret) = &grant.secret {
+                line.push_str(&format!(", with the secret {:?}", secret.config));
+            }
+            lines.push(line);
+        }
     }
     if lines.is_empty() {
-        lines.push("no component may touch files".to_owned());
+        lines.push("no component may touch files or the network".to_owned());
     }
     lines
 }

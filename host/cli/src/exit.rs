@@ -23,10 +23,11 @@ Exit codes:
   143  left in good order because of SIGTERM or SIGHUP; the same holds
 
 Environment:
-  REWAKE_DATA   data folder, as --data
-  REWAKE_CACHE  folder of compiled components, as --cache
-  REWAKE_LOG    diagnostics on standard error, such as `info` or `rewake_runtime=debug`
-  NO_COLOR      no colours";
+  REWAKE_DATA    data folder, as --data
+  REWAKE_CACHE   folder of compiled components, as --cache
+  REWAKE_CONFIG  the operator's rules, as --config
+  REWAKE_LOG     diagnostics on standard error, such as `info` or `rewake_runtime=debug`
+  NO_COLOR       no colours";
 
 /// How a command ended that did what it could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +118,10 @@ fn host(error: &HostError) -> u8 {
             PlanError::Bundle(_)
             | PlanError::Compile { .. }
             | PlanError::Tools { .. }
+            | PlanError::Unset { .. }
             | PlanError::NotHere { .. },
         ) => 2,
+        HostError::Rules(_) => 2,
         HostError::Workspace(WorkspaceError::Io { .. }) => 1,
         HostError::Workspace(_) => 2,
         HostError::Store(error) => store(error),

@@ -7,6 +7,7 @@ mod data;
 mod describe;
 mod events;
 mod exit;
+mod grants;
 mod journal;
 mod out;
 mod outcome;
@@ -25,12 +26,17 @@ use clap::Parser as _;
 use data::Places;
 use exit::{Failure, Outcome};
 use out::note;
+use rewake_runtime::compiler::{COMPILE_WORD, compile_for_parent};
 use tracing_subscriber::EnvFilter;
 
 /// How long background work may take to stop once the command is done.
 const SHUTDOWN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some(COMPILE_WORD) {
+        return compile_for_parent(words);
+    }
     let cli = Cli::parse();
     trace(cli.verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -43,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
-    let places = Places::find(cli.data, cli.cache)?;
+    let places = Places::find(cli.data, cli.cache, cli.config)?;
     match cli.command {
         Command::Run(run) => run::run(&places, run).await,
         Command::Answer(answer) => run::answer(&places, answer).await,

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(watch.untaken(), None);
         see(&mut watch, 2, TurnCompleted { steps: 1, usage: Usage::default() });
         assert_eq!(watch.end(), Some(Outcome::Done));
-        see(&mut watch, 3, TurnInterrupted { usage: Usage::default() });
+        see(&mut watch, 3, TurnInterrupted { usage: Usage::default(), reason: None });
         assert_eq!(watch.end(), Some(Outcome::Done));
     }
 
@@ -141,14 +141,14 @@ mod tests {
         see(&mut watch, 1, TurnCompleted { steps: 1, usage: Usage::default() });
         see(&mut watch, 2, TurnStarted { commands: vec![2] });
         assert_eq!(watch.end(), None);
-        see(&mut watch, 2, TurnInterrupted { usage: Usage::default() });
+        see(&mut watch, 2, TurnInterrupted { usage: Usage::default(), reason: None });
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
     }
 
     #[test]
     fn without_a_row_the_last_end_counts_and_rejections_are_kept() {
         let mut watch = Watch::new(None, 0);
-        see(&mut watch, 4, TurnInterrupted { usage: Usage::default() });
+        see(&mut watch, 4, TurnInterrupted { usage: Usage::default(), reason: None });
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
         let mut watch = Watch::new(Some(7), 0);
         see(&mut watch, 0, CommandRejected { n: 6, why: "other".into() });

@@ -2,6 +2,7 @@
 //! happens until nothing is left to do, and lets go of it in good order.
 
 mod follow;
+mod prompt;
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
-use rewake_runtime::{HostError, Made, NewSession};
+use rewake_runtime::{Approval, HostError, Made, NewSession};
 use rewake_store::{Sessions as _, Store, StoreError};
 use rewake_wire::{Fault, Part, Sender};
 
@@ -20,6 +21,7 @@ use crate::args::{Answer, Run, Stop, Target};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::grants;
 use crate::journal::{Journal, Standing};
 use crate::out::{Out, Style, note};
 use crate::outcome::Watch;
@@ -43,15 +45,20 @@ pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> 
     match target {
         Target::There(id) => go_on(places, &id, command, args.json, Until::Idle).await,
         Target::New(bundle) => {
-            let new = NewSession {
+            let mut new = NewSession {
                 bundle,
                 with: args.with,
                 workspace: args.workspace,
+                approval: args.grant_asked.then(|| Approval::of_all(operator())),
                 origin: operator(),
                 labels: Default::default(),
             };
             let opened = places.host(places.write().await?)?;
-            let result = start(places, &opened, &new, command, args.json).await;
+            let result = async {
+                grants::settle(places, &opened, &mut new).await?;
+                start(places, &opened, &new, command, args.json).await
+            }
+            .await;
             opened.close().await;
             result
         }
@@ -232,7 +239,7 @@ fn sender() -> Sender {
 }
 
 /// The name that commands are sent under.
-fn operator() -> String {
+pub(crate) fn operator() -> String {
     let name = std::env::var("USER").unwrap_or_default();
     let name = one_line(&name, NAME_CHARS_MAX);
     if name.is_empty() { "operator".to_owned() } else { name }

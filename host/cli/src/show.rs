@@ -2,6 +2,7 @@
 
 use rewake_core::fact::Created;
 use rewake_core::ids::SessionId;
+use rewake_core::session::Session;
 use rewake_runtime::workspace;
 use rewake_store::{Inbox as _, Sessions as _};
 use rewake_wire::SessionSummary;
@@ -41,6 +42,7 @@ pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Fai
     sections.push(("workspace", vec![workspace::path(&places.data, id).display().to_string()]));
     if let Some(created) = standing.session.created.as_deref() {
         sections.extend(pins(created));
+        sections.extend(approval(&standing.session, created));
     }
     let mut out = Out::new();
     let width = sections.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
@@ -114,6 +116,27 @@ fn doing(places: &Places, id: &SessionId, standing: &Standing, waiting_rows: u64
         sections.push(("inbox", vec![format!("{waiting_rows} not taken in yet")]));
     }
     sections
+}
+
+/// Who approved what, what was asked and not granted, and what the operator's rules have left since.
+fn approval(session: &Session, created: &Created) -> Vec<Section> {
+    let approved = created.bundles.iter().filter_map(|pin| {
+        let by = pin.approved_by.as_deref()?;
+        Some(format!("{}, for this session, by {}", pin.name, one_line(by, 80)))
+    });
+    let narrowed = session.grants.iter().filter_map(|(index, now)| {
+        let pin = created.components.get(*index as usize)?;
+        let left = match now.describe().as_slice() {
+            [] => "nothing".to_owned(),
+            left => left.join(", "),
+        };
+        (*now != pin.grants).then(|| format!("{} has now {left}", describe::component(pin)))
+    });
+    vec![
+        ("approved", approved.collect()),
+        ("not granted", crate::grants::withheld(created)),
+        ("narrowed", narrowed.collect()),
+    ]
 }
 
 fn created_line(summary: &SessionSummary, created: Option<&Created>) -> String {

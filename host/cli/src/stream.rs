@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_core::entry::{Entry, Place};
 use rewake_core::fact::{
-    Decision, Fact, HookVerdict, LogLevel, LogLines, ModelOutcome, SessionLoaded, Source, ToolCompleted,
-    TurnFailed,
+    Decision, Fact, HookVerdict, HttpBody, HttpOutcome, HttpRequest, LogLevel, LogLines, ModelOutcome,
+    SessionLoaded, Source, ToolCompleted, TurnFailed,
 };
 use rewake_core::ids::{SessionId, turn_name};
 use rewake_core::session::Session;
@@ -50,6 +50,14 @@ impl Renderer {
         self.keep(entry);
         match &entry.fact {
             Fact::AgentMessage(body) => vec![(Style::Plain, describe::parts(&body.parts))],
+            Fact::GrantsNarrowed(body) => {
+                let left = body.to.describe();
+                let left = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
+                vec![(
+                    Style::Bad,
+                    short(&format!("grants: the operator's rules now leave a component {left}")),
+                )]
+            }
             Fact::AgentTitle(body) => dim(format!("title: {}", short(&body.title))),
             Fact::SessionTitled(body) => dim(format!("title: {}", short(&body.title))),
             Fact::UserMessage(body) => {
@@ -124,7 +132,10 @@ impl Renderer {
                 describe::count(u64::from(body.steps), "step", "steps"),
                 describe::usage(&body.usage)
             )),
-            Fact::TurnInterrupted(_) => bad(format!("turn {turn} was interrupted")),
+            Fact::TurnInterrupted(body) => bad(match &body.reason {
+                Some(why) => format!("turn {turn} was ended by a hook: {}", short(why)),
+                None => format!("turn {turn} was interrupted"),
+            }),
             Fact::TurnFailed(body) => failed(turn, body),
             Fact::SessionLoaded(body) => loaded(body),
             Fact::SessionStopped(body) => bad(format!("the session is stopped: {}", short(&body.reason))),
@@ -134,6 +145,24 @@ impl Renderer {
             Fact::SnapshotRejected(body) => {
                 dim(format!("the snapshot at entry {} could not be used: {}", body.at, short(&body.why)))
             }
+            Fact::HttpStarted(_) | Fact::HttpCompleted(_) | Fact::HttpLost(_) => self.http(entry),
+            _ => vec![],
+        }
+    }
+
+    /// A request of the harness. Its end does not repeat what was asked for.
+    fn http(&self, entry: &Entry) -> Vec<Line> {
+        let asked = |request: &HttpRequest| format!("{} {}", short(&request.method), input(&request.url));
+        match &entry.fact {
+            Fact::HttpStarted(body) => vec![(Style::Plain, format!("→ {}", asked(&body.request)))],
+            Fact::HttpCompleted(body) => {
+                let what = body.request.as_ref().map_or_else(|| "http".to_owned(), asked);
+                vec![requested(&what, &body.outcome, body.ms)]
+            }
+            Fact::HttpLost(body) => bad(format!(
+                "✗ http: unknown whether it was done: {}. It was not sent again",
+                describe::lost(body.why)
+            )),
             _ => vec![],
         }
     }
@@ -147,10 +176,23 @@ impl Renderer {
         if let Some(error) = &verdict.error {
             lines.extend(bad(format!("hook {hook} went wrong: {}", short(error))));
         }
-        if verdict.decision == Decision::Deny {
-            let reason = verdict.reason.as_deref().unwrap_or("no reason is given");
-            let what = if entry.place.ordinal > 0 { self.name(entry.place) } else { "it".to_owned() };
-            lines.extend(bad(format!("⊘ {hook} denies {what}: {}", short(reason))));
+        let reason = short(verdict.reason.as_deref().unwrap_or("no reason is given"));
+        let what = || if entry.place.ordinal > 0 { self.name(entry.place) } else { "it".to_owned() };
+        match verdict.decision {
+            Decision::Deny => lines.extend(bad(format!("⊘ {hook} denies {}: {reason}", what()))),
+            Decision::Ask => lines.extend(dim(format!("{hook} wants a person to decide: {reason}"))),
+            Decision::Block => lines.extend(bad(format!("⊘ {hook} blocks: {reason}"))),
+            Decision::None | Decision::Allow => {}
+        }
+        let changes = &verdict.changes;
+        if let Some(input) = &changes.input {
+            lines.extend(dim(format!("{hook} makes the input of {} to {}", what(), short(input))));
+        }
+        if changes.output.is_some() {
+            lines.extend(dim(format!("{hook} replaces what {} returned", what())));
+        }
+        if let Some(why) = &changes.end_turn {
+            lines.extend(bad(format!("{hook} ends the turn: {}", short(why))));
         }
         if let Some(context) = &verdict.context {
             lines.extend(dim(format!("{hook} adds: {}", short(context))));
@@ -189,6 +231,7 @@ pub(crate) fn activity(entry: &Entry) -> Option<String> {
         Fact::ModelStarted(body) => Some(format!("asks {} …", body.model)),
         Fact::ToolStarted(body) => Some(format!("runs {} …", body.name)),
         Fact::HookStarted(_) => Some("asks a hook …".to_owned()),
+        Fact::HttpStarted(body) => Some(format!("asks {} …", short(&body.request.url))),
         _ => None,
     }
 }
@@ -236,6 +279,24 @@ fn completed(name: &str, body: &ToolCompleted, is_told: bool) -> Line {
         Outcome::Denied => (Style::Bad, format!("⊘ {name}: denied: {why}")),
         Outcome::TimedOut => (Style::Bad, format!("✗ {name}: timed out after {} ms", body.ms)),
         Outcome::Unknown => (Style::Bad, format!("✗ {name}: unknown whether it did it: {why}")),
+    }
+}
+
+/// What came of a request.
+fn requested(what: &str, outcome: &HttpOutcome, ms: u64) -> Line {
+    match outcome {
+        HttpOutcome::Response { status, body, .. } => {
+            let size = match body {
+                HttpBody::Text(text) => text.len() as u64,
+                HttpBody::Bytes(bytes) => bytes.0.len() as u64,
+                HttpBody::Blob { size, .. } => *size,
+            };
+            (Style::Plain, format!("✓ {what}: {status}, {}, {ms} ms", describe::bytes(size)))
+        }
+        HttpOutcome::Denied(why) => (Style::Bad, format!("⊘ {what}: denied: {}", short(why))),
+        HttpOutcome::TimedOut => (Style::Bad, format!("✗ {what}: timed out after {ms} ms")),
+        HttpOutcome::TooLarge => (Style::Bad, format!("✗ {what}: the response is over its limit")),
+        HttpOutcome::Failed(why) => (Style::Bad, format!("✗ {what}: failed: {}", short(why))),
     }
 }
 

@@ -7,10 +7,11 @@ use crate::command::Row;
 use crate::entry::Draft;
 use crate::error::Refusal;
 use crate::fact::{Created, Ending, LogLines, Next, Observed, Scope, StateRef};
+use crate::grant::Grants;
 use crate::ids::{HostId, Seed, Timestamp};
 use crate::recovery;
 use crate::session::Session;
-use crate::transitions::{firing::Firing, life, record, step, turn};
+use crate::transitions::{firing::Firing, grants, life, record, step, turn};
 
 /// Everything that can happen to a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub enum Input {
     Create(Box<Created>),
     /// A host has taken it up; its journal is folded.
     Load(LoadInput),
+    /// What each of its components may use by the operator's rules of now, in the order of the pins.
+    Grants(Vec<Grants>),
     /// The host lets go of it in good order.
     Unload {
         /// `idle`, `shutdown`.
@@ -148,6 +151,7 @@ pub fn decide(session: &Session, input: Input) -> Result<Decision, Refusal> {
     match input {
         Input::Create(created) => life::create(session, *created),
         Input::Load(load) => recovery::load(session, load),
+        Input::Grants(now) => grants::in_force(session, now),
         Input::Unload { why } => life::unload(session, why),
         Input::Advance(advance) => turn::advance(session, advance),
         Input::Record(draft) => record::record(session, draft),

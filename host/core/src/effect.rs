@@ -32,10 +32,11 @@ impl Effect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grant::{Access, FsGrant, FsSource};
+    use crate::grant::{Access, FsGrant, FsSource, HttpGrant, Scheme, SecretGrant};
 
     fn mounted(access: Access) -> Grants {
-        Grants { fs: vec![FsGrant { mount: "/workspace".into(), source: FsSource::Workspace, access }] }
+        let fs = vec![FsGrant { mount: "/workspace".into(), source: FsSource::Workspace, access }];
+        Grants { fs, ..Grants::default() }
     }
 
     #[test]
@@ -44,6 +45,27 @@ mod tests {
         assert_eq!(Effect::Pure.capped_by(&mounted(Access::ReadOnly)), Effect::Pure);
         assert_eq!(Effect::Pure.capped_by(&mounted(Access::ReadWrite)), Effect::Idempotent);
         assert_eq!(Effect::Once.capped_by(&mounted(Access::ReadOnly)), Effect::Once);
+    }
+
+    #[test]
+    fn who_can_post_or_sends_a_secret_is_never_pure() {
+        let reaching = |method: &str, secret: bool| Grants {
+            http: vec![HttpGrant {
+                scheme: Scheme::Https,
+                host: "api.example.com".into(),
+                methods: vec!["GET".into(), method.into()],
+                honours_key: false,
+                secret: secret.then(|| SecretGrant {
+                    config: "key".into(),
+                    header: "Authorization".into(),
+                    format: "{}".into(),
+                }),
+            }],
+            ..Grants::default()
+        };
+        assert_eq!(Effect::Pure.capped_by(&reaching("HEAD", false)), Effect::Pure);
+        assert_eq!(Effect::Pure.capped_by(&reaching("POST", false)), Effect::Idempotent);
+        assert_eq!(Effect::Pure.capped_by(&reaching("HEAD", true)), Effect::Idempotent);
     }
 
     #[test]

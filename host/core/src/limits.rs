@@ -31,6 +31,8 @@ pub const TOOL_INPUT_BYTES_MAX: usize = 1 << 20;
 pub const TOOL_INPUTS_BYTES_MAX: usize = 4 << 20;
 /// Characters of a hook's context, and of its reason (hooks.md).
 pub const HOOK_TEXT_CHARS_MAX: usize = 10_000;
+/// Rounds in a row in which a Stop hook is obeyed that wants the turn to go on (hooks.md).
+pub const STOP_ROUNDS_MAX: u32 = 8;
 /// Characters of a title.
 pub const TITLE_CHARS_MAX: usize = 64;
 /// Bytes of a marker's or an agent message's content.
@@ -45,6 +47,8 @@ pub const TURN_STEPS_MAX: u32 = 10_000;
 pub const SESSION_ENTRIES_MAX: u64 = 10_000_000;
 /// Lines of diagnostics kept of one guest's run.
 pub const LOG_LINES_MAX: usize = 1_000;
+/// Bytes of all lines of diagnostics kept of one guest's run.
+pub const LOG_BYTES_MAX: usize = 512 << 10;
 /// Bytes of one line of diagnostics.
 pub const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 /// Consecutive re-runs of a step that added no entry (R5).

@@ -4,7 +4,7 @@
 use crate::decide::{Decision, LoadInput};
 use crate::entry::{Draft, Place};
 use crate::error::Refusal;
-use crate::fact::{Lost, SessionLoaded, SnapshotRejected, Source, ToolLost};
+use crate::fact::{HttpLost, Lost, SessionLoaded, SnapshotRejected, Source, ToolLost};
 use crate::session::{CallKind, Session};
 use crate::transitions::hook;
 
@@ -40,8 +40,17 @@ pub(crate) fn load(session: &Session, input: LoadInput) -> Result<Decision, Refu
         },
     ));
     for (start, call) in &session.calls {
-        if call.kind == CallKind::Tool && !call.effect.is_repeatable() {
-            entries.push(Draft::system(call.place, ToolLost { start: *start, why: Lost::Host }));
+        if call.effect.is_repeatable() {
+            continue;
+        }
+        match call.kind {
+            CallKind::Tool => {
+                entries.push(Draft::system(call.place, ToolLost { start: *start, why: Lost::Host }));
+            }
+            CallKind::Http => {
+                entries.push(Draft::system(call.place, HttpLost { start: *start, why: Lost::Host }));
+            }
+            CallKind::Model | CallKind::Hook(_) => {}
         }
     }
     Ok(Decision::append(entries))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::entry::Entry;
 use crate::error::Mismatch;
-use crate::fact::{Fact, HookVerdict, Observed};
+use crate::fact::{Fact, HookVerdict, Observed, QuestionAsked, UserAnswer};
 
 /// The recorded part of a step.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +134,8 @@ impl Recorded {
         match self.entries.first().map(|entry| &entry.fact) {
             Some(Fact::ModelStarted(_)) => "model.complete",
             Some(Fact::ToolsRequested(_)) => "tools.call",
+            // Hooks judge a request before it has an entry of its own; a call of tools has one before.
+            Some(Fact::HttpStarted(_) | Fact::HttpCompleted(_) | Fact::HookStarted(_)) => "http.fetch",
             Some(Fact::AgentMessage(_)) => "session.say",
             Some(Fact::AgentTitle(_)) => "session.set-title",
             Some(Fact::Custom(_)) => "session.emit",
@@ -143,7 +145,9 @@ impl Recorded {
 
     /// The start of the use at `index`, or of a call that is none of many.
     pub fn started(&self, index: u32) -> Option<&Entry> {
-        self.at(index).find(|entry| matches!(entry.fact, Fact::ToolStarted(_) | Fact::ModelStarted(_)))
+        self.at(index).find(|entry| {
+            matches!(entry.fact, Fact::ToolStarted(_) | Fact::ModelStarted(_) | Fact::HttpStarted(_))
+        })
     }
 
     /// The end of the use at `index`, or of a call that is none of many.
@@ -151,7 +155,12 @@ impl Recorded {
         self.at(index).find(|entry| {
             matches!(
                 entry.fact,
-                Fact::ToolCompleted(_) | Fact::ToolLost(_) | Fact::ModelCompleted(_) | Fact::ModelLost(_)
+                Fact::ToolCompleted(_)
+                    | Fact::ToolLost(_)
+                    | Fact::ModelCompleted(_)
+                    | Fact::ModelLost(_)
+                    | Fact::HttpCompleted(_)
+                    | Fact::HttpLost(_)
             )
         })
     }
@@ -165,6 +174,22 @@ impl Recorded {
     pub fn verdict(&self, index: u32, hook: u32) -> Option<(u64, &HookVerdict)> {
         self.at(index).find_map(|entry| match &entry.fact {
             Fact::HookVerdict(body) if body.hook == hook => Some((entry.seq, body)),
+            _ => None,
+        })
+    }
+
+    /// The question to people about the use at `index`.
+    pub fn question(&self, index: u32) -> Option<&QuestionAsked> {
+        self.at(index).find_map(|entry| match &entry.fact {
+            Fact::QuestionAsked(body) => Some(body),
+            _ => None,
+        })
+    }
+
+    /// The answer to a question about the use at `index`: they are joined by the question's id (R2).
+    pub fn answer(&self, index: u32, question: &str) -> Option<&UserAnswer> {
+        self.at(index).find_map(|entry| match &entry.fact {
+            Fact::UserAnswer(body) if body.question == question => Some(body),
             _ => None,
         })
     }

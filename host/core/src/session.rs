@@ -10,9 +10,10 @@ use crate::effect::Effect;
 use crate::entry::{Entry, Place};
 use crate::error::Corrupt;
 use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
+use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::limits;
-use crate::transitions::{call, hook, inbox, life, step, turn};
+use crate::transitions::{call, grants, hook, inbox, life, step, turn};
 
 /// A session, folded from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,14 +40,23 @@ pub struct Session {
     pub pending: StepInput,
     /// What the last completed step saved.
     pub saved: Option<StateRef>,
+    /// What hooks of the session added and no step was told yet, in the order in which it is told.
+    #[serde(default)]
+    pub heard: Vec<Heard>,
     /// Calls that have a start and no end, by the start's seq.
     pub calls: BTreeMap<u64, OpenCall>,
     /// Open questions.
     pub questions: BTreeSet<String>,
     /// How often it was loaded, and what this load has done about SessionStart.
     pub load: Load,
+    /// What components may use, where it is less than what was pinned.
+    #[serde(default)]
+    pub grants: BTreeMap<u32, Grants>,
     /// How it ended for good.
     pub ended: Option<Ended>,
+    /// Hooks that have answered to its end.
+    #[serde(default)]
+    pub farewells: BTreeSet<u32>,
     /// What its models counted.
     pub usage: Usage,
     /// The greatest monotonic reading that a guest was given, in nanoseconds.
@@ -97,8 +107,43 @@ pub struct Turn {
     pub aborted: Option<Ending>,
     /// What it waits for.
     pub waiting: Option<WaitOn>,
+    /// Why a hook ends it, until its end is written.
+    #[serde(default)]
+    pub ending: Option<String>,
+    /// Messages and the hooks that have judged them.
+    #[serde(default)]
+    pub prompts: BTreeSet<(u64, u32)>,
+    /// Why a message of it was refused.
+    #[serde(default)]
+    pub blocked: Option<String>,
+    /// What Stop hooks made of its end.
+    #[serde(default)]
+    pub stop: StopRounds,
+    /// The agent's last message as text, cut; kept only for Stop hooks.
+    #[serde(default)]
+    pub said: Option<String>,
     /// What its models counted.
     pub usage: Usage,
+}
+
+/// What a hook of the session added for the next step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Its rank: the kind of event, which of them, the hook's index.
+    pub order: (u8, u64, u32),
+    /// What it says.
+    pub text: String,
+}
+
+/// What Stop hooks made of a turn's end (hooks.md).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopRounds {
+    /// How often the turn went on because one wanted it.
+    pub rounds: u32,
+    /// Those that have answered in this round.
+    pub heard: BTreeSet<u32>,
+    /// One of them wants the turn to go on.
+    pub blocked: bool,
 }
 
 /// The open step.
@@ -161,6 +206,8 @@ pub enum CallKind {
     Model,
     /// Runs a tool.
     Tool,
+    /// Sends a request of the harness.
+    Http,
     /// Asks a hook.
     Hook(OpenHook),
 }
@@ -172,6 +219,9 @@ pub struct OpenHook {
     pub hook: u32,
     /// Why it fires, if it is a SessionStart.
     pub source: Option<Source>,
+    /// The message it judges, if it is a UserPromptSubmit.
+    #[serde(default)]
+    pub message: Option<u64>,
     /// What its verdict will be bound to.
     pub binding: Digest,
 }
@@ -200,6 +250,16 @@ pub enum Ended {
     Failed,
 }
 
+impl Ended {
+    /// The word that matchers of SessionEnd are tried on.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Ended::Stopped => "stopped",
+            Ended::Failed => "failed",
+        }
+    }
+}
+
 impl Session {
     /// A session without an entry.
     pub fn new(id: SessionId) -> Self {
@@ -215,10 +275,13 @@ impl Session {
             turn: None,
             pending: StepInput::default(),
             saved: None,
+            heard: Vec::new(),
             calls: BTreeMap::new(),
             questions: BTreeSet::new(),
             load: Load::default(),
+            grants: BTreeMap::new(),
             ended: None,
+            farewells: BTreeSet::new(),
             usage: Usage::default(),
             monotonic_ns_max: 0,
             monotonic_at: Timestamp::default(),
@@ -279,12 +342,20 @@ impl Session {
                 None => Ok(()),
             },
             Fact::ToolLost(body) => call::ended(self, body.start, CallKind::Tool),
+            Fact::HttpStarted(body) => call::started(self, entry, CallKind::Http, body.class),
+            Fact::HttpCompleted(body) => match body.start {
+                Some(start) => call::ended(self, start, CallKind::Http),
+                None => Ok(()),
+            },
+            Fact::HttpLost(body) => call::ended(self, body.start, CallKind::Http),
             Fact::CallRetried(body) => call::retried(self, body),
             Fact::HookStarted(body) => hook::started(self, entry, body),
             Fact::HookVerdict(body) => hook::verdict(self, body),
             Fact::QuestionAsked(body) => turn::asked(self, &body.id),
             Fact::QuestionWithdrawn(body) => turn::withdrawn(self, &body.id),
-            Fact::ToolsRequested(_) | Fact::AgentMessage(_) | Fact::LogLines(_) | Fact::Custom(_) => Ok(()),
+            Fact::AgentMessage(body) => turn::said(self, body),
+            Fact::ToolsRequested(_) | Fact::LogLines(_) | Fact::Custom(_) => Ok(()),
+            Fact::GrantsNarrowed(body) => grants::narrowed(self, body),
             Fact::SnapshotTaken(_) | Fact::SnapshotRejected(_) => Ok(()),
         }
     }
@@ -309,6 +380,11 @@ impl Session {
         self.created.as_deref().expect("a session is created by its first entry")
     }
 
+    /// What a component may use by the newest entry that says so.
+    pub fn grants_of(&self, component: u32) -> &Grants {
+        self.grants.get(&component).unwrap_or_else(|| &self.pins().components[component as usize].grants)
+    }
+
     /// Where the monotonic clock of a guest goes on at a time of the store: from its greatest recorded
     /// reading, and by as much as has passed since that was recorded.
     pub fn monotonic_ns(&self, now: Timestamp) -> u64 {
@@ -317,6 +393,11 @@ impl Session {
             _ => u64::try_from(now.0.saturating_sub(self.monotonic_at.0)).unwrap_or(0),
         };
         self.monotonic_ns_max.saturating_add(passed_ms.saturating_mul(1_000_000))
+    }
+
+    /// Whether hooks have still to hear of its end.
+    pub fn has_farewells(&self) -> bool {
+        self.ended.is_some() && !crate::transitions::firing::due(self).is_empty()
     }
 
     /// The open step, and its turn's number.

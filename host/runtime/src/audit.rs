@@ -163,7 +163,9 @@ async fn one(
     match report.end {
         Ended::Mismatch(mismatch) => Ok(Err(mismatch)),
         Ended::Host(why) => Err(why),
-        Ended::Dropped => differs("calls", "no further call".into(), "a call that is not recorded".into()),
+        Ended::Dropped | Ended::Waiting => {
+            differs("calls", "no further call".into(), "a call that is not recorded".into())
+        }
         Ended::StateRefused(why) => differs("state", "the state that the step before saved".into(), why),
         Ended::Told(StepOutcome::Broken { code, detail, .. }, _) => {
             differs("end", "a step that ended well".into(), format!("{code}: {detail}"))

@@ -8,7 +8,7 @@ use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{
-    Class, Decision, Ending, Fact, HookEvent, HookVerdict, RequestedUse, ToolCompleted, ToolPin,
+    Class, Ending, Fact, FileAudit, HookEvent, RequestedUse, ToolCompleted, ToolPin,
 };
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
@@ -18,8 +18,9 @@ use tokio::task::JoinSet;
 use crate::context::{SessionContext, full_name};
 use crate::convert::part_in;
 use crate::event::{Port, Unrecorded};
+use crate::grants;
 use crate::guest::{self, Broken, Ran};
-use crate::hooks;
+use crate::hooks::{self, Tried};
 
 /// A use, checked against the pins.
 pub(crate) struct Planned {
@@ -29,16 +30,10 @@ pub(crate) struct Planned {
     pub(crate) arguments: Digest,
     /// The hooks that must judge it.
     pub(crate) hooks: Vec<u32>,
+    /// The hooks that must hear how it ended.
+    pub(crate) after: Vec<u32>,
     /// The tool, or why it is refused before any hook is asked.
     pub(crate) target: Result<ToolPin, (Outcome, String)>,
-}
-
-/// What the hooks' verdicts come to: deny beats the rest.
-#[derive(Default)]
-pub(crate) struct Verdict {
-    pub(crate) denied: Option<String>,
-    pub(crate) seqs: Vec<u64>,
-    pub(crate) contexts: Vec<String>,
 }
 
 /// Checks a use against the pins. The same use always comes to the same plan.
@@ -61,11 +56,13 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse) -> Planned {
         (Some(_), Err(why)) => Err((Outcome::Error, format!("the input cannot be read as JSON: {why}"))),
         (Some(tool), Ok(_)) => Ok(tool.clone()),
     };
-    let hooks = match &target {
-        Ok(tool) => hooks::matching(cx, HookEvent::PreToolUse, tool),
+    let matching = |event| match &target {
+        Ok(tool) => hooks::matching(cx, event, &Tried::tool(cx, tool)),
         Err(_) => Vec::new(),
     };
-    Planned { id, name, input, arguments, hooks, target }
+    let hooks = matching(HookEvent::PreToolUse);
+    let after = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure].map(matching).concat();
+    Planned { id, name, input, arguments, hooks, after, target }
 }
 
 impl Planned {
@@ -77,6 +74,7 @@ impl Planned {
             input: self.input.clone(),
             arguments: self.arguments,
             hooks: self.hooks.clone(),
+            after: self.after.clone(),
         }
     }
 
@@ -104,22 +102,6 @@ impl Planned {
     }
 }
 
-/// Folds verdicts, in the order of the hooks.
-pub(crate) fn fold<'a>(verdicts: impl Iterator<Item = (u64, &'a HookVerdict)>) -> Verdict {
-    let mut all: Vec<(u64, &HookVerdict)> = verdicts.collect();
-    all.sort_by_key(|(_, verdict)| verdict.hook);
-    let mut folded = Verdict::default();
-    for (seq, verdict) in all {
-        folded.seqs.push(seq);
-        folded.contexts.extend(verdict.context.clone());
-        if verdict.decision == Decision::Deny && folded.denied.is_none() {
-            let reason = verdict.reason.clone().or_else(|| verdict.error.clone());
-            folded.denied = Some(reason.unwrap_or_else(|| "a hook denied it and gave no reason".into()));
-        }
-    }
-    folded
-}
-
 /// The completion of a use that is not started.
 pub(crate) fn refusal(outcome: Outcome, why: &str) -> ToolCompleted {
     ToolCompleted {
@@ -129,6 +111,9 @@ pub(crate) fn refusal(outcome: Outcome, why: &str) -> ToolCompleted {
         contexts: Vec::new(),
         ms: 0,
         cut_bytes: 0,
+        withheld: Vec::new(),
+        audit: FileAudit::default(),
+        http: Vec::new(),
     }
 }
 
@@ -178,8 +163,9 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
         config: component.config.clone(),
     };
     let sandbox = cx.sandbox(component);
-    let Ran { result, ms, logs } =
-        guest::call_tool(&cx.components, component, sandbox, &call.tool.tool, &call.input, &context).await;
+    let way_out = cx.way_out(component);
+    let Ran { result, ms, logs, files, http } =
+        guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context).await;
     let (outcome, parts) = match result {
         Ok(Ok(parts)) => (Outcome::Ok, parts.into_iter().map(part_in).collect()),
         Ok(Err(tool::Error::InvalidInput(why))) => {
@@ -188,7 +174,13 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
         Ok(Err(tool::Error::Failed(why))) => (Outcome::Error, vec![Part::text(why)]),
         Err(broken) => ended_badly(&broken),
     };
-    let (parts, cut_bytes) = cut_parts(parts, component.limits.output_bytes_max);
+    let (mut parts, cut_bytes) = cut_parts(parts, component.limits.output_bytes_max);
+    let denied = match outcome {
+        Outcome::Ok => None,
+        _ => grants::denied(&cx.created, component, &texts(&parts)),
+    };
+    let (words, withheld) = denied.unzip();
+    parts.extend(words.map(Part::text));
     let completed = ToolCompleted {
         start: Some(call.start),
         outcome,
@@ -196,9 +188,20 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
         contexts: call.contexts.clone(),
         ms,
         cut_bytes,
+        withheld: withheld.unwrap_or_default(),
+        audit: files,
+        http,
     };
     let logs = logs.into_fact(&full_name(component)).map(|logs| Draft::system(call.place, Fact::from(logs)));
     (completed, logs.into_iter().collect())
+}
+
+fn texts(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn ended_badly(broken: &Broken) -> (Outcome, Vec<Part>) {
@@ -248,27 +251,5 @@ mod tests {
         assert_eq!((parts, gone), (vec![json.clone()], 1));
         let (parts, gone) = cut_parts(vec![json], 3);
         assert!(gone == 7 && matches!(&parts[0], Part::Text { text } if text.contains("over its limit")));
-    }
-
-    #[test]
-    fn one_denial_beats_every_allowance_and_all_contexts_are_kept() {
-        let verdict = |hook, decision, reason: Option<&str>, context: Option<&str>| HookVerdict {
-            start: 1,
-            hook,
-            decision,
-            reason: reason.map(Into::into),
-            context: context.map(Into::into),
-            binding: Digest::default(),
-            ms: 0,
-            error: None,
-        };
-        let verdicts = [
-            (9, verdict(2, Decision::Deny, Some("no"), Some("b"))),
-            (8, verdict(1, Decision::Allow, None, Some("a"))),
-        ];
-        let folded = fold(verdicts.iter().map(|(seq, verdict)| (*seq, verdict)));
-        assert_eq!(folded.denied.as_deref(), Some("no"));
-        assert_eq!((folded.seqs, folded.contexts), (vec![8, 9], vec!["a".to_owned(), "b".to_owned()]));
-        assert!(fold([].into_iter()).denied.is_none());
     }
 }

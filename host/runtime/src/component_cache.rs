@@ -64,20 +64,15 @@ impl ComponentCache {
             // Also what a newer wasmtime or another processor looks like; not worth a word.
             return None;
         }
-        // SAFETY: these very bytes were written by this host: the key, which only this user can read,
-        // vouches for them together with the engine's version, settings and processor features.
-        #[allow(unsafe_code)]
-        let component = unsafe { Component::deserialize(&runtime.engine, compiled) };
-        component.inspect_err(|error| warn!(%error, "a kept component did not load")).ok()
+        engines.load(mode, compiled).inspect_err(|error| warn!(%error, "a kept component did not load")).ok()
     }
 
     /// Keeps a compiled component. Failing to is not an error: it is compiled again next time.
-    pub(crate) fn put(&self, engines: &Engines, digest: Digest, mode: Mode, component: &Component) {
+    pub(crate) fn put(&self, engines: &Engines, digest: Digest, mode: Mode, compiled: &[u8]) {
         let Some(place) = &self.place else { return };
         let kept = engines.get(mode).map_err(std::io::Error::other).and_then(|runtime| {
-            let compiled = component.serialize().map_err(std::io::Error::other)?;
-            let mac = place.mac(digest, mode, &compatibility(&runtime.engine), &compiled);
-            place.write(&file_name(digest, mode), mac.as_bytes(), &compiled)
+            let mac = place.mac(digest, mode, &compatibility(&runtime.engine), compiled);
+            place.write(&file_name(digest, mode), mac.as_bytes(), compiled)
         });
         if let Err(error) = kept {
             warn!(%error, "a compiled component is not kept");

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use rewake_bindings::{HarnessPre, HookPre, Kind, ToolPre};
 use rewake_core::fact::PluginKind;
 use rewake_core::ids::Digest;
+use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::compiler::Compiler;
 use crate::component_cache::ComponentCache;
 use crate::engine::{Engines, Mode};
 
@@ -25,6 +28,10 @@ pub(crate) enum Ready {
 pub(crate) struct Components {
     pub(crate) engines: Engines,
     cache: ComponentCache,
+    compiler: Compiler,
+    /// One compilation at a time: a host has one project, and whoever fills a machine's processors and
+    /// memory with components to compile waits for themselves.
+    compiling: Semaphore,
     ready: Mutex<HashMap<(Digest, PluginKind), Ready>>,
 }
 
@@ -33,10 +40,12 @@ impl Components {
     ///
     /// # Errors
     /// As [`Engines::shared`].
-    pub(crate) fn open(cache: &Path) -> wasmtime::Result<Arc<Components>> {
+    pub(crate) fn open(cache: &Path, compiler: Compiler) -> wasmtime::Result<Arc<Components>> {
         Ok(Arc::new(Components {
             engines: Engines::shared()?,
             cache: ComponentCache::open(cache),
+            compiler,
+            compiling: Semaphore::new(1),
             ready: Mutex::default(),
         }))
     }
@@ -46,45 +55,72 @@ impl Components {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).get(&(digest, kind)).cloned()
     }
 
-    /// Makes a component ready: from the cache, or by compiling `bytes`. Blocks for as long as that
-    /// takes.
+    /// Makes a component ready: from the cache, or by compiling `bytes`, on threads that may block.
     ///
     /// # Errors
-    /// If the bytes do not compile, or the component is none of this kind.
-    pub(crate) fn prepare(&self, digest: Digest, kind: PluginKind, bytes: &[u8]) -> wasmtime::Result<Ready> {
-        if let Some(ready) = self.get(digest, kind) {
-            return Ok(ready);
+    /// Why the bytes do not compile, or are no component of this kind.
+    pub(crate) async fn prepare(
+        self: &Arc<Self>,
+        digest: Digest,
+        kind: PluginKind,
+        bytes: &Bytes,
+    ) -> Result<(), String> {
+        if self.get(digest, kind).is_some() {
+            return Ok(());
         }
-        let (component, mode) = match self.cache.get(&self.engines, digest) {
-            Some(kept) => kept,
-            None => {
-                let (component, mode) = self.compile(bytes)?;
-                self.cache.put(&self.engines, digest, mode, &component);
-                (component, mode)
-            }
-        };
-        let runtime = self.engines.get(mode)?;
-        let engine = runtime.engine.clone();
-        let ready = match kind {
-            PluginKind::Harness => Ready::Harness(engine, runtime.linkers.harness(&component)?),
-            PluginKind::Tool => Ready::Tool(engine, runtime.linkers.tool(&component)?),
-            PluginKind::Hook => Ready::Hook(engine, runtime.linkers.hook(&component)?),
-        };
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert((digest, kind), ready.clone());
-        Ok(ready)
+        if let Some((component, mode)) = self.apart(move |all| all.cache.get(&all.engines, digest)).await? {
+            return self.keep(digest, kind, &component, mode);
+        }
+        let room = self.compiling.acquire().await;
+        // Whoever was before may have compiled just this.
+        if self.get(digest, kind).is_some() {
+            return Ok(());
+        }
+        let bytes = bytes.clone();
+        let (component, mode) = self.apart(move |all| all.compile(digest, &bytes)).await??;
+        drop(room);
+        self.keep(digest, kind, &component, mode)
     }
 
-    /// The plain engine takes most components; its refusal is asked about once more in the other.
-    fn compile(&self, bytes: &[u8]) -> wasmtime::Result<(Component, Mode)> {
-        match Component::from_binary(&self.engines.get(Mode::Plain)?.engine, bytes) {
-            Ok(component) => Ok((component, Mode::Plain)),
-            Err(refusal) => {
-                match Component::from_binary(&self.engines.get(Mode::Concurrent)?.engine, bytes) {
-                    Ok(component) => Ok((component, Mode::Concurrent)),
-                    Err(_) => Err(refusal),
-                }
-            }
+    /// Does something that blocks.
+    async fn apart<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Components) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let all = self.clone();
+        tokio::task::spawn_blocking(move || work(&all)).await.map_err(|error| error.to_string())
+    }
+
+    fn compile(&self, digest: Digest, bytes: &[u8]) -> Result<(Component, Mode), String> {
+        if let Some(kept) = self.cache.get(&self.engines, digest) {
+            return Ok(kept);
         }
+        let (mode, code) = self.compiler.compile(bytes).map_err(|error| error.to_string())?;
+        let component = self.engines.load(mode, &code).map_err(|error| format!("{error:?}"))?;
+        self.cache.put(&self.engines, digest, mode, &code);
+        Ok((component, mode))
+    }
+
+    fn keep(
+        &self,
+        digest: Digest,
+        kind: PluginKind,
+        component: &Component,
+        mode: Mode,
+    ) -> Result<(), String> {
+        let ready = self.link(kind, component, mode).map_err(|error| format!("{error:?}"))?;
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert((digest, kind), ready);
+        Ok(())
+    }
+
+    fn link(&self, kind: PluginKind, component: &Component, mode: Mode) -> wasmtime::Result<Ready> {
+        let runtime = self.engines.get(mode)?;
+        let engine = runtime.engine.clone();
+        Ok(match kind {
+            PluginKind::Harness => Ready::Harness(engine, runtime.linkers.harness(component)?),
+            PluginKind::Tool => Ready::Tool(engine, runtime.linkers.tool(component)?),
+            PluginKind::Hook => Ready::Hook(engine, runtime.linkers.hook(component)?),
+        })
     }
 }
 

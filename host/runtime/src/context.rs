@@ -1,19 +1,22 @@
 //! What every guest of a session is run with. Holds no session state: that is the driver's fold.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rewake_bindings::{Access, Mount, Sandbox};
-use rewake_core::fact::{ComponentPin, Created, ToolPin};
-use rewake_core::grant;
+use rewake_bindings::Sandbox;
+use rewake_core::fact::{ComponentPin, Created, PluginKind, ToolPin};
+use rewake_core::grant::Grants;
 use rewake_core::ids::SessionId;
 use rewake_store::Store;
 use tokio::sync::RwLock;
 use tracing::warn;
 
 use crate::components::Components;
+use crate::config::Rules;
+use crate::egress::Egress;
+use crate::mounts::Volumes;
 use crate::providers::Models;
+use crate::way_out::WayOut;
 
 /// Bytes of a guest's standard streams that are kept.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -26,12 +29,19 @@ const QUIESCE_MAX: Duration = Duration::from_secs(2);
 /// What every guest of a session is run with.
 pub(crate) struct SessionContext {
     pub(crate) id: SessionId,
+    /// The pins; tools and hooks with what they may use now.
     pub(crate) created: Created,
     pub(crate) components: Arc<Components>,
     pub(crate) models: Arc<Models>,
+    pub(crate) egress: Arc<Egress>,
     pub(crate) store: Arc<dyn Store>,
-    /// The session's workspace on this host.
-    pub(crate) workspace: PathBuf,
+    /// The folders behind its mounts.
+    pub(crate) volumes: Volumes,
+    /// What each component may use now, in the order of the pins: the pin is the ceiling, and the operator's
+    /// rules of now decide.
+    pub(crate) grants: Vec<Grants>,
+    /// The operator's rules of now, which know the secrets.
+    pub(crate) rules: Arc<Rules>,
     /// Held, for reading, by every task that runs a tool or a hook.
     pub(crate) running: Arc<RwLock<()>>,
 }
@@ -59,20 +69,30 @@ impl SessionContext {
         self.created.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// What a component may use now.
+    fn granted<'a>(&'a self, component: &'a ComponentPin) -> &'a Grants {
+        match component.kind {
+            // A harness keeps what was pinned; what it may use now is beside it.
+            PluginKind::Harness => &self.grants[self.created.agent.harness as usize],
+            PluginKind::Tool | PluginKind::Hook => &component.grants,
+        }
+    }
+
+    /// A component's way out: exactly its grants.
+    pub(crate) fn way_out(&self, component: &ComponentPin) -> WayOut {
+        WayOut {
+            egress: self.egress.clone(),
+            rules: self.rules.clone(),
+            bundle: component.bundle.clone(),
+            grants: self.granted(component).http.clone(),
+        }
+    }
+
     /// What an instance of a component is confined to: exactly its grants.
     pub(crate) fn sandbox(&self, component: &ComponentPin) -> Sandbox {
-        let mounts = component.grants.fs.iter().map(|granted| Mount {
-            directory: match granted.source {
-                grant::FsSource::Workspace => self.workspace.clone(),
-            },
-            name: granted.mount.clone(),
-            access: match granted.access {
-                grant::Access::ReadOnly => Access::Read,
-                grant::Access::ReadWrite => Access::Write,
-            },
-        });
+        let now = self.granted(component);
         Sandbox {
-            mounts: mounts.collect(),
+            mounts: self.volumes.mounts(component, now),
             memory_bytes_max: usize::try_from(component.limits.memory_bytes_max).unwrap_or(usize::MAX),
             output_bytes_max: OUTPUT_BYTES_MAX,
             call_bytes_max: CALL_BYTES_MAX,

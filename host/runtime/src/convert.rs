@@ -2,7 +2,7 @@
 
 use rewake_bindings::{harness, model, types};
 use rewake_core::fact::{
-    self, Ending, ModelContent, ModelFinish, ModelOutcome, Next, Question, Scope, StepInput, ToolCompleted,
+    self, Ending, ModelContent, ModelFinish, ModelOutcome, Next, Question, Scope, StepInput,
 };
 use rewake_core::ids::{Digest, Timestamp, turn_name};
 use rewake_wire::{Base64, Outcome, Part, Sender, Usage};
@@ -54,21 +54,6 @@ pub(crate) fn outcome_out(outcome: Outcome) -> types::Outcome {
         Outcome::TimedOut => types::Outcome::TimedOut,
         Outcome::Unknown => types::Outcome::Unknown,
     }
-}
-
-/// A recorded end of a tool call, as the harness is told it.
-pub(crate) fn tool_result_out(id: &str, completed: &ToolCompleted) -> types::ToolResult {
-    types::ToolResult {
-        id: id.to_owned(),
-        outcome: outcome_out(completed.outcome),
-        parts: parts_out(&completed.parts),
-        context: completed.contexts.clone(),
-    }
-}
-
-/// A tool call whose end is not known, as the harness is told it.
-pub(crate) fn unknown_result(id: &str) -> types::ToolResult {
-    types::ToolResult { id: id.to_owned(), outcome: types::Outcome::Unknown, parts: vec![], context: vec![] }
 }
 
 /// What a step is told, as the contract says it.

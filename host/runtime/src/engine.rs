@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rewake_bindings::{Kind, Linkers};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::component::Component;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 /// Instances that may live at once, in each engine.
@@ -15,8 +16,9 @@ const STEPS_MAX: usize = 400;
 const CALLS_MAX: usize = 500;
 /// Bytes of one linear memory: more than any limit a manifest can ask for.
 pub(crate) const MEMORY_BYTES_MAX: usize = 512 << 20;
-/// Fuel between two yields to other tasks.
-pub(crate) const YIELD_FUEL: u64 = 1_000_000;
+/// Fuel between two yields to other tasks: a tenth of a millisecond of computing, about. It also bounds how
+/// many calls that the host answers at once a guest makes in one go.
+pub(crate) const YIELD_FUEL: u64 = 200_000;
 
 /// Which engine a component runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,21 @@ impl Engines {
         }
     }
 
+    /// A compiled component, of bytes that this host's own compiler made.
+    ///
+    /// # Errors
+    /// If they are of another version or other settings.
+    pub(crate) fn load(&self, mode: Mode, code: &[u8]) -> wasmtime::Result<Component> {
+        let engine = &self.get(mode)?.engine;
+        // SAFETY: both callers have these very bytes from this host's own compiler: `Components` from the
+        // process that it just started, `ComponentCache` from a file that a key which only this user can
+        // read vouches for. wasmtime itself checks the version, the settings and the processor's features.
+        #[allow(unsafe_code)]
+        unsafe {
+            Component::deserialize(engine, code)
+        }
+    }
+
     /// Waits for room for one more instance; it is given back when the permit is dropped.
     pub(crate) async fn admit(&self, kind: Kind) -> Option<OwnedSemaphorePermit> {
         let room = match kind {
@@ -96,7 +113,31 @@ fn runtime(mode: Mode) -> wasmtime::Result<Runtime> {
     Ok(Runtime { engine, linkers })
 }
 
+/// Compiles a component. The plain engine takes most; its refusal is asked about once more in the other.
+///
+/// No engine of this process is needed for that, and so no pool and none of its address space.
+///
+/// # Errors
+/// If the bytes are no component that wasmtime runs.
+pub(crate) fn compile(bytes: &[u8]) -> wasmtime::Result<(Mode, Vec<u8>)> {
+    let in_mode = |mode| Engine::new(&settings(mode))?.precompile_component(bytes);
+    match in_mode(Mode::Plain) {
+        Ok(code) => Ok((Mode::Plain, code)),
+        Err(refusal) => match in_mode(Mode::Concurrent) {
+            Ok(code) => Ok((Mode::Concurrent, code)),
+            Err(_) => Err(refusal),
+        },
+    }
+}
+
 fn config(mode: Mode) -> Config {
+    let mut config = settings(mode);
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+    config
+}
+
+/// What compiled code depends on.
+fn settings(mode: Mode) -> Config {
     let mut config = Config::new();
     // What could differ from one run to the next is pinned (journal.md R7).
     config.cranelift_nan_canonicalization(true).relaxed_simd_deterministic(true);
@@ -107,8 +148,7 @@ fn config(mode: Mode) -> Config {
         .max_wasm_stack(512 << 10)
         .async_stack_size(2 << 20)
         .memory_reservation(MEMORY_BYTES_MAX as u64)
-        .memory_guard_size(64 << 10)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+        .memory_guard_size(64 << 10);
     config
 }
 

@@ -2,6 +2,7 @@
 
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
+use rewake_store::Blob;
 use tokio::sync::{mpsc, oneshot};
 
 /// Events that wait for a driver; senders wait for room.
@@ -13,6 +14,8 @@ pub(crate) enum Event {
     /// Facts to record, in one transaction.
     Record {
         drafts: Vec<Draft>,
+        /// Bytes that they name by digest: written in their transaction.
+        blobs: Vec<Blob>,
         /// Answered only once they, and all before them, are on the disk. Else they share the next commit.
         durable: bool,
         reply: oneshot::Sender<Result<Vec<Entry>, Refusal>>,
@@ -45,15 +48,26 @@ impl Port {
 
     /// Records facts, and returns them as entries.
     pub(crate) async fn record(&self, drafts: Vec<Draft>, durable: bool) -> Result<Vec<Entry>, Unrecorded> {
+        self.record_with(drafts, Vec::new(), durable).await
+    }
+
+    /// Records facts and the bytes that they name, and returns the facts as entries.
+    pub(crate) async fn record_with(
+        &self,
+        drafts: Vec<Draft>,
+        blobs: Vec<Blob>,
+        durable: bool,
+    ) -> Result<Vec<Entry>, Unrecorded> {
         let (reply, answer) = oneshot::channel();
-        self.send(Event::Record { drafts, durable, reply }).await?;
+        self.send(Event::Record { drafts, blobs, durable, reply }).await?;
         answer.await.map_err(|_| Unrecorded::Dropped)?.map_err(Unrecorded::Refused)
     }
 
     /// Has facts recorded without waiting for it; if the driver is busy they go with what comes next.
     pub(crate) fn try_record(&self, drafts: Vec<Draft>) -> Result<(), Vec<Draft>> {
         let (reply, _) = oneshot::channel();
-        self.0.try_send(Event::Record { drafts, durable: false, reply }).map_err(|refused| {
+        let blobs = Vec::new();
+        self.0.try_send(Event::Record { drafts, blobs, durable: false, reply }).map_err(|refused| {
             match refused.into_inner() {
                 Event::Record { drafts, .. } => drafts,
                 Event::Head(_) | Event::Activity(_) => Vec::new(),

@@ -5,24 +5,29 @@ use std::any::Any;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use rewake_bindings::{Data, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
-use rewake_core::fact::{ComponentPin, Ending, GuestLimits, PluginKind};
+use rewake_bindings::{Data, FileAnswer, FileUse, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
+use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
 use tracing::warn;
 use wasmtime::{Engine, Store, Trap};
 
 use crate::components::{Components, Ready, kind_of};
 use crate::engine::YIELD_FUEL;
+use crate::files::Auditor;
 use crate::logs::Logs;
+use crate::way_out::{Requests, WayOut};
 
 /// The code of what is this host's doing, not the guest's.
 pub(crate) const HOST: &str = "host";
+
+/// The code of a guest that hands over more than it may.
+pub(crate) const TOO_MUCH_DATA: &str = "too_much_data";
 
 /// How a guest's call came to an end that is not a return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) how: Ending,
-    /// A stable word: `trapped`, `out_of_fuel`, `out_of_memory`, `timed_out`, `host`.
+    /// A stable word: `trapped`, `out_of_fuel`, `out_of_memory`, `too_much_data`, `timed_out`, `host`.
     pub(crate) code: &'static str,
     /// For people.
     pub(crate) detail: String,
@@ -33,15 +38,30 @@ pub(crate) struct Ran<T> {
     pub(crate) result: Result<T, Broken>,
     pub(crate) ms: u64,
     pub(crate) logs: Logs,
+    /// What it did with files.
+    pub(crate) files: FileAudit,
+    /// The requests it made.
+    pub(crate) http: Vec<HttpUse>,
 }
 
-/// The imports of tools and hooks: diagnostics, and refusals of what is not granted.
+/// The imports of tools and hooks: diagnostics, and what is granted to them.
 #[derive(Default)]
 struct Plain {
     logs: Logs,
+    files: Auditor,
+    requests: Requests,
 }
 
 impl Imports for Plain {
+    fn file_replayed(&mut self, _asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
+        Ok(None)
+    }
+
+    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
+        self.files.note(asked, answer);
+        Ok(())
+    }
+
     fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         self.logs.push(level, &message);
         Ok(())
@@ -51,18 +71,8 @@ impl Imports for Plain {
         &mut self,
         request: http::Request,
     ) -> futures_util::future::BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
-        let denied = ungranted_http(&request);
-        Box::pin(async move { Ok(Err(denied)) })
+        Box::pin(async move { Ok(self.requests.fetch(request).await) })
     }
-}
-
-/// The refusal of HTTP that is not granted.
-pub(crate) fn ungranted_http(request: &http::Request) -> http::Error {
-    http::Error::Denied(format!(
-        "{} {} is not granted: no component has http grants in this version",
-        cut(&request.method, 16),
-        cut(&request.url, 200)
-    ))
 }
 
 /// Calls a tool.
@@ -70,13 +80,15 @@ pub(crate) async fn call_tool(
     components: &Components,
     component: &ComponentPin,
     sandbox: Sandbox,
+    way_out: WayOut,
     name: &str,
     input: &str,
     context: &tool::Context,
 ) -> Ran<Result<Vec<types::Part>, tool::Error>> {
     let ready = components.get(component.digest, PluginKind::Tool);
     let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
-    run(components, component, sandbox, &engine, component.limits.timeout_ms, async |store| {
+    let imports = Plain { requests: Requests::with(Some(way_out)), ..Plain::default() };
+    run(components, component, sandbox, imports, &engine, component.limits.timeout_ms, async |store| {
         let tool = pre.instantiate(store).await?;
         tool.call(store, name, input, context).await
     })
@@ -96,7 +108,8 @@ pub(crate) async fn list_tools(
         output_bytes_max: 16 << 10,
         call_bytes_max: 1 << 20,
     };
-    run(components, component, sandbox, &engine, component.limits.timeout_ms, async |store| {
+    let imports = Plain::default();
+    run(components, component, sandbox, imports, &engine, component.limits.timeout_ms, async |store| {
         let tool = pre.instantiate(store).await?;
         tool.list_tools(store).await
     })
@@ -108,13 +121,15 @@ pub(crate) async fn call_hook(
     components: &Components,
     component: &ComponentPin,
     sandbox: Sandbox,
+    way_out: WayOut,
     timeout_ms: u64,
     event: &hook::Event,
 ) -> Ran<Result<hook::Verdict, String>> {
     let ready = components.get(component.digest, PluginKind::Hook);
     let Some(Ready::Hook(engine, pre)) = ready else { return not_ready(component) };
     let timeout_ms = timeout_ms.min(component.limits.timeout_ms);
-    run(components, component, sandbox, &engine, timeout_ms, async |store| {
+    let imports = Plain { requests: Requests::with(Some(way_out)), ..Plain::default() };
+    run(components, component, sandbox, imports, &engine, timeout_ms, async |store| {
         let hook = pre.instantiate(store).await?;
         hook.handle(store, event).await
     })
@@ -125,6 +140,7 @@ async fn run<T>(
     components: &Components,
     component: &ComponentPin,
     sandbox: Sandbox,
+    imports: Plain,
     engine: &Engine,
     timeout_ms: u64,
     call: impl AsyncFnOnce(&mut Store<Data>) -> wasmtime::Result<T>,
@@ -132,9 +148,12 @@ async fn run<T>(
     let since = Instant::now();
     let broken = |error: &wasmtime::Error| Err(classify(error));
     let permit = components.engines.admit(kind_of(component.kind)).await;
-    let mut store = match prepare(engine, &sandbox, component.limits, Box::new(Plain::default())) {
+    let mut store = match prepare(engine, &sandbox, component.limits, Box::new(imports)) {
         Ok(store) => store,
-        Err(error) => return Ran { result: broken(&error), ms: passed(since), logs: Logs::default() },
+        Err(error) => {
+            let (logs, files) = (Logs::default(), FileAudit::default());
+            return Ran { result: broken(&error), ms: passed(since), logs, files, http: Vec::new() };
+        }
     };
     let result = match within(timeout_ms, call(&mut store)).await {
         Some(Ok(value)) => Ok(value),
@@ -143,12 +162,16 @@ async fn run<T>(
     };
     let output = store.data_mut().take_output();
     let mut logs = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.logs));
+    let files = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.files));
+    let requests = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.requests));
     drop(store);
     drop(permit);
     if let Some(logs) = &mut logs {
         logs.push_output(&output);
     }
-    Ran { result, ms: passed(since), logs: logs.unwrap_or_default() }
+    let files = files.unwrap_or_default().finish();
+    let http = requests.unwrap_or_default().into_made();
+    Ran { result, ms: passed(since), logs: logs.unwrap_or_default(), files, http }
 }
 
 /// A Store with every limit in force.
@@ -197,6 +220,12 @@ pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
             detail: "this host has no room for another instance".into(),
         };
     }
+    if is_too_much_data(error) {
+        return broken(
+            TOO_MUCH_DATA,
+            "it handed more to the host in one call, or as its result, than a guest may".into(),
+        );
+    }
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => {
             broken("out_of_fuel", "it computed for longer than its limit (`fuel`) allows".into())
@@ -207,12 +236,17 @@ pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
     }
 }
 
+/// wasmtime's own error for it has no public type; a test of this crate's guests sees to the words.
+fn is_too_much_data(error: &wasmtime::Error) -> bool {
+    error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted")
+}
+
 /// Loading a session makes its components ready, so this is a bug; the call must still end.
 fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
     warn!(component = %crate::context::full_name(component), "called before it was ready");
     let detail = format!("{} is not ready on this host", crate::context::full_name(component));
     let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
-    Ran { result, ms: 0, logs: Logs::default() }
+    Ran { result, ms: 0, logs: Logs::default(), files: FileAudit::default(), http: Vec::new() }
 }
 
 /// The imports of a Store, as what they were made.

@@ -1,31 +1,41 @@
 //! The host: one process able to run sessions. Creates, loads and lets go of them, and takes commands;
 //! what a session does is its driver's.
 
-use std::collections::HashMap;
+mod loaded;
+mod read;
+
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use rewake_core::Refusal;
 use rewake_core::codec::{self, Seal};
 use rewake_core::command::Command;
 use rewake_core::decide::{self, Input};
-use rewake_core::fact::{Created, Fact};
+use rewake_core::fact::Created;
 use rewake_core::ids::{Head, HostId, SessionId};
 use rewake_core::session::Session;
-use rewake_core::{Refusal, view};
 use rewake_store::{self as store, HostLock, Projection, Store, StoreError};
-use rewake_wire::{Event, Sender};
+use rewake_wire::Sender;
 use thiserror::Error;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
-use crate::audit::{self, Replayed, Verified};
+pub use self::loaded::Loaded;
+pub use self::read::{events, pins, verify};
+use crate::audit::{self, Replayed};
 use crate::bundle::Bundle;
+use crate::compiler::{CompileLimits, Compiler};
 use crate::components::Components;
+use crate::config::Rules;
 use crate::context::SessionContext;
 use crate::driver::{Driver, Options, corrupt_fault};
+use crate::egress::{Egress, HttpLimits};
+use crate::grants::{self, Asked};
 use crate::lease::{Keeper, LEASE_MS, boot_ms};
 use crate::live::{Followers, Gone, Live};
 use crate::load::{self, Unreadable};
+use crate::mounts::{self, Volumes};
 use crate::plan::{self, NewSession, PlanError};
 use crate::providers::Models;
 use crate::workspace::{self, Copied, WorkspaceError};
@@ -40,11 +50,23 @@ pub struct Config {
     pub cache: PathBuf,
     /// Entries between two snapshots of a session.
     pub snapshot_entries: u64,
+    /// The operator's rules; none: `rewake.toml` in the data folder, if it is there. Read again whenever a
+    /// session is made or loaded.
+    pub rules: Option<PathBuf>,
+    /// The program that compiles components, in a process of its own each: one that calls
+    /// [`compile_for_parent`](crate::compiler::compile_for_parent). None: this process compiles, as tests
+    /// do.
+    pub compiler: Option<PathBuf>,
+    /// What compiling a component may cost.
+    pub compile: CompileLimits,
 }
 
 /// Why a host does not do what it was asked.
 #[derive(Debug, Error)]
 pub enum HostError {
+    /// The operator's rules are not as they must be.
+    #[error(transparent)]
+    Rules(crate::bundle::Error),
     /// The session cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -88,70 +110,42 @@ pub struct Host(Arc<Inner>);
 struct Inner {
     id: HostId,
     data: PathBuf,
+    cache: PathBuf,
+    rules: Option<PathBuf>,
     snapshot_entries: u64,
     store: Arc<dyn Store>,
     components: Arc<Components>,
     models: Arc<Models>,
+    egress: Arc<Egress>,
     loaded: std::sync::Mutex<HashMap<SessionId, Loaded>>,
     /// One load at a time: two of one session would fence each other.
     loading: tokio::sync::Mutex<()>,
     lock: HostLock,
 }
 
-/// A session that this host runs.
-#[derive(Clone)]
-pub struct Loaded {
-    /// Its id.
-    pub id: SessionId,
-    followers: Followers,
-    wake: Arc<Notify>,
-    unload: mpsc::Sender<String>,
-    /// It is being let go of: whoever wants it takes it up anew.
-    leaving: Arc<AtomicBool>,
-    gone: watch::Receiver<Option<Gone>>,
-}
-
-impl Loaded {
-    /// Follows the session: what happens from now on.
-    pub fn follow(&self) -> broadcast::Receiver<Live> {
-        self.followers.follow()
-    }
-
-    /// Asks for it to be let go of, and waits until it is.
-    pub async fn unload(&self, why: &str) -> Gone {
-        self.leaving.store(true, Ordering::Release);
-        let _ = self.unload.send(why.to_owned()).await;
-        self.gone().await
-    }
-
-    /// Waits until this host no longer runs it.
-    pub async fn gone(&self) -> Gone {
-        let mut gone = self.gone.clone();
-        match gone.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or(Gone::Unloaded),
-            Err(_) => Gone::Failed("its driver died".into()),
-        }
-    }
-}
-
 impl Host {
     /// Opens a host over a store.
     ///
     /// # Errors
-    /// If the engines or the host's lock cannot be had.
+    /// If the operator's rules are not as they must be, or the engines or the host's lock cannot be had.
     pub fn open(config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
         let id =
             HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
         let lock = HostLock::take(&config.data, &id)?;
-        let components = Components::open(&config.cache)
+        let limits = Rules::find(config.rules.as_deref(), &config.data).map_err(HostError::Rules)?.limits;
+        let compiler = Compiler::new(config.compiler.clone(), limits.compile.over(config.compile));
+        let components = Components::open(&config.cache, compiler)
             .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:?}")))?;
         Ok(Host(Arc::new(Inner {
             id,
             data: config.data.clone(),
+            cache: config.cache.clone(),
+            rules: config.rules.clone(),
             snapshot_entries: config.snapshot_entries.max(1),
             store,
             components,
             models: Arc::new(Models::default()),
+            egress: Arc::new(Egress::new(limits.http.over(HttpLimits::default()))),
             loaded: std::sync::Mutex::default(),
             loading: tokio::sync::Mutex::default(),
             lock,
@@ -168,13 +162,29 @@ impl Host {
         &self.0.data
     }
 
+    /// The operator's rules as they are now.
+    ///
+    /// # Errors
+    /// With everything that is wrong with the file.
+    pub fn rules(&self) -> Result<Rules, HostError> {
+        Rules::find(self.0.rules.as_deref(), &self.0.data).map_err(HostError::Rules)
+    }
+
+    /// What the components of a session would ask for, and what of it would be granted. Creates nothing.
+    ///
+    /// # Errors
+    /// As [`Host::create`].
+    pub async fn asks(&self, new: &NewSession) -> Result<Vec<Asked>, HostError> {
+        Ok(plan::plan(&self.0.components, &self.rules()?, new).await?.asked)
+    }
+
     /// Creates a session; it is not loaded. Everything it will run with is pinned and kept.
     ///
     /// # Errors
     /// If a bundle is not as it must be, or something cannot be kept. Nothing is then created.
     pub async fn create(&self, new: &NewSession) -> Result<Made, HostError> {
         let inner = &self.0;
-        let plan = plan::plan(&inner.components, new).await?;
+        let plan = plan::plan(&inner.components, &self.rules()?, new).await?;
         let id = SessionId::parse(&format!("ses_{}", ulid()?))
             .map_err(|bad| HostError::Machine(bad.to_string()))?;
         for bundle in &plan.bundles {
@@ -252,7 +262,8 @@ impl Host {
         }
         let asked_ms = boot_ms();
         let dead = |host: &HostId| inner.lock.is_dead(host);
-        let lease = inner.store.acquire(id, &inner.id, LEASE_MS, &dead).await?;
+        let lease = inner.store.acquire(id, &inner.id, LEASE_MS, &dead).await;
+        let lease = lease.map_err(|error| self.named(error))?;
         let keeper = Keeper::new(inner.store.clone(), lease.clone(), asked_ms);
         let (cx, folded) = match self.read_back(id).await {
             Ok(read) => read,
@@ -297,6 +308,17 @@ impl Host {
         Ok((loaded, follower))
     }
 
+    /// The same error, with the process that has the session.
+    fn named(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Busy { session, holder, expires_at, process: _ } => {
+                let process = self.0.lock.process_of(&holder);
+                StoreError::Busy { session, holder, process, expires_at }
+            }
+            other => other,
+        }
+    }
+
     /// What loading needs, in order: pins, components, fold.
     async fn read_back(&self, id: &SessionId) -> Result<(Arc<SessionContext>, load::Folded), HostError> {
         let folded = match load::fold(self.0.store.as_ref(), id).await {
@@ -310,12 +332,14 @@ impl Host {
         };
         let created = folded.session.pins().clone();
         let cx = self.context(id, created).await?;
+        cx.volumes.clear(id);
         Ok((cx, folded))
     }
 
     /// Makes a session's components ready, from its bundles as the store keeps them.
     async fn context(&self, id: &SessionId, created: Created) -> Result<Arc<SessionContext>, HostError> {
         let inner = &self.0;
+        let rules = self.rules()?;
         for pin in &created.bundles {
             let used = created.components.iter().filter(|component| component.bundle == pin.name);
             let missing: Vec<_> =
@@ -341,15 +365,40 @@ impl Host {
                 }
             }
         }
+        let grants = grants::of_session(&rules, &created);
+        let volumes = self.volumes(id, &created, &rules).await?;
         Ok(Arc::new(SessionContext {
             id: id.clone(),
-            created,
+            created: grants::narrow(created, &grants),
+            grants,
+            volumes,
+            rules: Arc::new(rules),
             components: inner.components.clone(),
             models: inner.models.clone(),
+            egress: inner.egress.clone(),
             store: inner.store.clone(),
-            workspace: workspace::path(&inner.data, id),
             running: Arc::default(),
         }))
+    }
+
+    /// The folders behind a session's mounts; the files of bundles are laid out where a component sees them.
+    async fn volumes(&self, id: &SessionId, created: &Created, rules: &Rules) -> Result<Volumes, HostError> {
+        let inner = &self.0;
+        let mut bundles = BTreeMap::new();
+        for (name, digest) in mounts::bundles_seen(created) {
+            let kept = inner.store.bundle(&digest).await?;
+            let files = kept.map(|kept| kept.files.into_iter().collect()).unwrap_or_default();
+            let cache = inner.cache.clone();
+            let laid_out = tokio::task::spawn_blocking(move || mounts::lay_out(&cache, digest, &files)).await;
+            let volume = laid_out
+                .map_err(std::io::Error::other)
+                .and_then(|laid_out| laid_out)
+                .map_err(|error| HostError::Machine(format!("cannot lay out the bundle {name}: {error}")))?;
+            bundles.insert(name.to_owned(), Arc::new(volume));
+        }
+        let quota = workspace::quota(&rules.limits.workspace);
+        let workspace = (workspace::path(&inner.data, id), quota);
+        Ok(Volumes::new(&inner.data, id, workspace, &rules.dirs, bundles))
     }
 
     /// Puts a command into a session's inbox, and wakes the session if this host runs it. Returns its
@@ -417,59 +466,6 @@ impl Host {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Loaded>> {
         self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The events of a session after a seq, oldest first; at most `limit`.
-///
-/// # Errors
-/// If the store cannot be read, or the journal not be understood.
-pub async fn events(
-    store: &dyn Store,
-    id: &SessionId,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<Event>, HostError> {
-    let mut prev = match after {
-        0 => Head::default(),
-        after => match store.read(id, after - 1, 1).await?.first() {
-            Some(record) if record.seq == after => Head { seq: after, hash: record.hash },
-            _ => return Ok(Vec::new()),
-        },
-    };
-    let mut events = Vec::new();
-    for record in store.read(id, after, limit).await? {
-        let entry = codec::open(id, prev, &record).map_err(|corrupt| HostError::Faulted {
-            session: id.clone(),
-            fault: Box::new(corrupt_fault(&corrupt)),
-        })?;
-        prev = Head { seq: entry.seq, hash: entry.hash };
-        events.push(view::event(id, &entry));
-    }
-    Ok(events)
-}
-
-/// Verifies a session's journal. Changes nothing.
-///
-/// # Errors
-/// If the store cannot be read.
-pub async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
-    audit::verify(store, id).await
-}
-
-/// What a session was created with.
-///
-/// # Errors
-/// If the store cannot be read, or the first entry not be understood.
-pub async fn pins(store: &dyn Store, id: &SessionId) -> Result<Option<Created>, HostError> {
-    let records = store.read(id, 0, 1).await?;
-    let Some(record) = records.first() else { return Ok(None) };
-    match codec::open(id, Head::default(), record).map(|entry| entry.fact) {
-        Ok(Fact::SessionCreated(created)) => Ok(Some(created)),
-        Ok(_) => Ok(None),
-        Err(corrupt) => {
-            Err(HostError::Faulted { session: id.clone(), fault: Box::new(corrupt_fault(&corrupt)) })
-        }
     }
 }
 

@@ -6,13 +6,18 @@
 pub mod audit;
 pub mod bundle;
 mod calls;
+pub mod compiler;
 mod component_cache;
 mod components;
+pub mod config;
 mod context;
 mod convert;
 mod driver;
+pub mod egress;
 mod engine;
 mod event;
+mod files;
+pub mod grants;
 mod guest;
 mod hooks;
 pub mod host;
@@ -21,15 +26,17 @@ mod lease;
 pub mod live;
 mod load;
 mod logs;
+mod mounts;
 mod plan;
 pub mod providers;
 mod record;
 mod slice;
 mod step;
+mod way_out;
 pub mod workspace;
 
 pub use host::{Config, Host, HostError, Loaded, Made};
-pub use plan::{NewSession, PlanError};
+pub use plan::{Approval, NewSession, PlanError};
 
 /// This host's version, as journals and faults name it.
 pub const HOST_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -2,12 +2,13 @@
 
 use rewake_bindings::{Output, log};
 use rewake_core::fact::{LogLevel, LogLine, LogLines};
-use rewake_core::limits::{LOG_LINE_BYTES_MAX, LOG_LINES_MAX, cut};
+use rewake_core::limits::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, cut};
 
 /// Lines of diagnostics, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     lines: Vec<LogLine>,
+    bytes: usize,
     dropped: u64,
 }
 
@@ -34,8 +35,10 @@ impl Logs {
     }
 
     fn keep(&mut self, level: LogLevel, text: &str) {
-        if self.lines.len() < LOG_LINES_MAX {
-            self.lines.push(LogLine { level, text: cut(text, LOG_LINE_BYTES_MAX) });
+        if self.lines.len() < LOG_LINES_MAX && self.bytes < LOG_BYTES_MAX {
+            let text = cut(text, LOG_LINE_BYTES_MAX);
+            self.bytes += text.len();
+            self.lines.push(LogLine { level, text });
         } else {
             self.dropped += 1;
         }
@@ -57,10 +60,22 @@ mod tests {
         let mut logs = Logs::default();
         assert!(Logs::default().into_fact("a:b").is_none());
         for _ in 0..LOG_LINES_MAX + 2 {
-            logs.push(log::Level::Info, &"x".repeat(LOG_LINE_BYTES_MAX + 1));
+            logs.push(log::Level::Info, "x");
         }
         let lines = logs.into_fact("a:b").unwrap();
         assert_eq!((lines.lines.len(), lines.dropped), (LOG_LINES_MAX, 2));
-        assert!(lines.lines[0].text.ends_with("(1 bytes cut)"));
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_their_bytes_are_bounded() {
+        let mut logs = Logs::default();
+        for _ in 0..LOG_LINES_MAX {
+            logs.push(log::Level::Info, &"x".repeat(LOG_LINE_BYTES_MAX + 1));
+        }
+        let kept = logs.into_fact("a:b").unwrap();
+        assert!(kept.lines[0].text.ends_with("(1 bytes cut)"));
+        let bytes: usize = kept.lines.iter().map(|line| line.text.len()).sum();
+        assert!((LOG_BYTES_MAX..LOG_BYTES_MAX + 2 * LOG_LINE_BYTES_MAX).contains(&bytes), "{bytes}");
+        assert_eq!(kept.dropped as usize, LOG_LINES_MAX - kept.lines.len());
     }
 }

@@ -1,22 +1,27 @@
 //! What a new session will run with: bundles and their components, compiled and asked for their tools, as
-//! pins. Grants nothing that was not asked for.
+//! pins. What is granted is decided in `grants.rs`, what is set in `config/`.
+
+mod operators;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rewake_core::fact::{
     AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin,
 };
-use rewake_core::grant::{FsGrant, FsSource, Grants};
+use rewake_core::grant::{Access, Grants};
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
 use thiserror::Error;
 
 use crate::bundle::{self, Bundle, BundleSet, Component, Kind, Offer};
 use crate::components::Components;
+use crate::config::{Rules, Unset};
 use crate::convert::effect_in;
 use crate::engine::MEMORY_BYTES_MAX;
+use crate::grants::{self, Asked};
 use crate::guest;
 use crate::providers::SCRIPTED;
 
@@ -36,10 +41,32 @@ pub struct NewSession {
     pub with: Vec<PathBuf>,
     /// The folder its workspace is copied from; none: it starts empty.
     pub workspace: Option<PathBuf>,
+    /// Who grants, for this session, what bundles ask for that the operator's rules do not name.
+    pub approval: Option<Approval>,
     /// Who makes it.
     pub origin: String,
     /// The operator's own words about it.
     pub labels: BTreeMap<String, String>,
+}
+
+/// A person's approval of what bundles ask for, for one session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// Who.
+    pub by: String,
+    /// The digests of the bundles that were looked at; none: whatever bundles the session is made of.
+    pub bundles: Option<Vec<Digest>>,
+}
+
+impl Approval {
+    /// Of whatever is asked for.
+    pub fn of_all(by: impl Into<String>) -> Approval {
+        Approval { by: by.into(), bundles: None }
+    }
+
+    fn covers(&self, digest: &Digest) -> bool {
+        self.bundles.as_ref().is_none_or(|bundles| bundles.contains(digest))
+    }
 }
 
 /// Why a session cannot be made.
@@ -64,6 +91,18 @@ pub enum PlanError {
         /// Why.
         why: String,
     },
+    /// Its bundle needs values that the operator has not set.
+    #[error("{bundle} needs a value for {}. Add to {}:\n\n{lines}", keys.join(", "), file.display())]
+    Unset {
+        /// Which bundle.
+        bundle: String,
+        /// The keys without a value.
+        keys: Vec<String>,
+        /// The operator's rules, or where they would be.
+        file: PathBuf,
+        /// The lines that set them.
+        lines: String,
+    },
     /// It asks for something that this version cannot give.
     #[error("{bundle}: {what}")]
     NotHere {
@@ -79,15 +118,22 @@ pub(crate) struct Plan {
     pub(crate) created: Created,
     pub(crate) bundles: Vec<Bundle>,
     pub(crate) script: Option<Vec<u8>>,
+    /// What its components ask for, with what is granted of it.
+    pub(crate) asked: Vec<Asked>,
 }
 
 /// Plans a session. Compiles what is not compiled yet; that can take seconds.
-pub(crate) async fn plan(components: &Arc<Components>, new: &NewSession) -> Result<Plan, PlanError> {
+pub(crate) async fn plan(
+    components: &Arc<Components>,
+    rules: &Rules,
+    new: &NewSession,
+) -> Result<Plan, PlanError> {
     let set = bundle::load_set(&new.bundle, &new.with)?;
+    let operators = operators::bundles(rules, &set)?;
     let (home, harness) = set.harness()?;
-    let mut pins = Pins::default();
+    let mut pins = Pins { components: Vec::new(), sources: Vec::new(), rules, new };
     let harness_index = pins.component(home, harness)?;
-    let offers = offers(components, &set).await?;
+    let offers = offers(components, &set, rules, new).await?;
     let wanted: Vec<Offer> = offers.iter().map(|offered| offered.offer.clone()).collect();
     let chosen = set.select_tools(&wanted)?;
     let mut tools = Vec::new();
@@ -97,7 +143,14 @@ pub(crate) async fn plan(components: &Arc<Components>, new: &NewSession) -> Resu
         tools.push(tool_pin(&one.name, component, &pins.components[component as usize], offered));
     }
     let mut hooks = Vec::new();
-    for (bundle, component) in set.components(Kind::Hook) {
+    let firsts = operators::hooks(rules, &set, &operators)?;
+    let is_first = |one: &(&Bundle, &Component)| {
+        firsts
+            .iter()
+            .any(|(bundle, component)| bundle.name() == one.0.name() && component.name() == one.1.name())
+    };
+    let others = set.components(Kind::Hook).filter(|one| !is_first(one));
+    for (bundle, component) in firsts.iter().copied().chain(others) {
         let index = pins.component(bundle, component)?;
         hooks.extend(hook_pins(bundle, component, index)?);
     }
@@ -118,9 +171,11 @@ pub(crate) async fn plan(components: &Arc<Components>, new: &NewSession) -> Resu
         bundle: agent.name.clone(),
         what: format!("the machine gives no randomness: {error}"),
     })?;
+    let bundles: Vec<Bundle> = set.bundles().iter().chain(&operators).cloned().collect();
+    let asked = pins.asked();
     let created = Created {
         agent,
-        bundles: set.bundles().iter().map(bundle_pin).collect(),
+        bundles: bundles.iter().map(|bundle| bundle_pin(rules, new, bundle)).collect(),
         components: pins.components,
         tools,
         hooks,
@@ -128,7 +183,7 @@ pub(crate) async fn plan(components: &Arc<Components>, new: &NewSession) -> Resu
         lineage,
         labels: new.labels.clone(),
     };
-    Ok(Plan { created, bundles: set.bundles().to_vec(), script })
+    Ok(Plan { created, bundles, script, asked })
 }
 
 /// A tool that a component says it has.
@@ -140,10 +195,11 @@ struct Offered<'a> {
 }
 
 /// Components as they are pinned, each once.
-#[derive(Default)]
 struct Pins<'a> {
     components: Vec<ComponentPin>,
     sources: Vec<(&'a Bundle, &'a Component)>,
+    rules: &'a Rules,
+    new: &'a NewSession,
 }
 
 impl<'a> Pins<'a> {
@@ -152,20 +208,33 @@ impl<'a> Pins<'a> {
         let index = match self.components.iter().position(name) {
             Some(index) => index,
             None => {
-                self.components.push(component_pin(bundle, component)?);
+                self.components.push(component_pin(self.rules, self.new, bundle, component)?);
                 self.sources.push((bundle, component));
                 self.components.len() - 1
             }
         };
         Ok(u32::try_from(index).unwrap_or(u32::MAX))
     }
+
+    fn asked(&self) -> Vec<Asked> {
+        let all = self.sources.iter().zip(&self.components);
+        all.flat_map(|((bundle, component), pin)| {
+            grants::asked_of(self.rules, bundle, component, &pin.grants)
+        })
+        .collect()
+    }
 }
 
-async fn offers<'a>(components: &Arc<Components>, set: &'a BundleSet) -> Result<Vec<Offered<'a>>, PlanError> {
+async fn offers<'a>(
+    components: &Arc<Components>,
+    set: &'a BundleSet,
+    rules: &Rules,
+    new: &NewSession,
+) -> Result<Vec<Offered<'a>>, PlanError> {
     let mut offers = Vec::new();
     for (bundle, component) in set.components(Kind::Tool) {
         ready(components, bundle, component).await?;
-        let pin = component_pin(bundle, component)?;
+        let pin = component_pin(rules, new, bundle, component)?;
         let wrong = |why: String| PlanError::Tools { component: crate::context::full_name(&pin), why };
         let defs = guest::list_tools(components, &pin).await.result;
         let defs = defs
@@ -195,24 +264,18 @@ fn check_schema(def: &rewake_bindings::types::ToolDef) -> Result<(), String> {
     }
 }
 
-/// Compiles a component, if it is not; on a thread that may block.
+/// Compiles a component, if it is not.
 pub(crate) async fn ready(
     components: &Arc<Components>,
     bundle: &Bundle,
     component: &Component,
 ) -> Result<(), PlanError> {
-    let kind = plugin_kind(component.kind());
-    if components.get(component.digest, kind).is_some() {
-        return Ok(());
-    }
-    let (shared, digest, bytes) = (components.clone(), component.digest, component.bytes().clone());
-    let compiled = tokio::task::spawn_blocking(move || shared.prepare(digest, kind, &bytes)).await;
-    let why = match compiled {
-        Ok(Ok(_)) => return Ok(()),
-        Ok(Err(error)) => format!("{error:?}"),
-        Err(error) => error.to_string(),
-    };
-    Err(PlanError::Compile { component: format!("{}:{}", bundle.name(), component.name()), why })
+    let prepared =
+        components.prepare(component.digest, plugin_kind(component.kind()), component.bytes()).await;
+    prepared.map_err(|why| PlanError::Compile {
+        component: format!("{}:{}", bundle.name(), component.name()),
+        why,
+    })
 }
 
 pub(crate) fn plugin_kind(kind: Kind) -> PluginKind {
@@ -223,84 +286,76 @@ pub(crate) fn plugin_kind(kind: Kind) -> PluginKind {
     }
 }
 
-fn component_pin(bundle: &Bundle, component: &Component) -> Result<ComponentPin, PlanError> {
+fn component_pin(
+    rules: &Rules,
+    new: &NewSession,
+    bundle: &Bundle,
+    component: &Component,
+) -> Result<ComponentPin, PlanError> {
+    let asks = asks(bundle, component)?;
+    let approved = approved_by(rules, new, bundle).is_some();
     Ok(ComponentPin {
         name: component.name().to_owned(),
         bundle: bundle.name().as_str().to_owned(),
         kind: plugin_kind(component.kind()),
         digest: component.digest,
         state_version: component.declared.state_version.unwrap_or(0),
-        grants: grants(bundle, component)?,
-        limits: limits(component),
-        config: config(bundle)?,
+        grants: grants::in_force(rules, bundle.name().as_str(), &bundle.digest(), approved, &asks),
+        asks,
+        limits: limits(rules, component),
+        config: config(rules, bundle)?,
     })
 }
 
-/// Whoever runs a bundle by its path grants what it asks for; what this version cannot confine is refused.
-fn grants(bundle: &Bundle, component: &Component) -> Result<Grants, PlanError> {
-    let not_here = |what: String| {
-        let what = format!("component {:?} {what}; this comes with a later version", component.name());
-        Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what })
-    };
-    let asks = &component.declared.asks;
-    if let Some(http) = asks.http.first() {
-        return not_here(format!("asks for HTTP to {}", http.host));
+/// What a component asks for; what this version cannot confine is refused.
+fn asks(bundle: &Bundle, component: &Component) -> Result<Grants, PlanError> {
+    let asks = grants::asked(&component.declared.asks);
+    if component.kind() == Kind::Harness && asks.fs.iter().any(|grant| grant.access == Access::ReadWrite) {
+        let what = format!("component {:?} is a harness and asks to write files", component.name());
+        return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
     }
-    if component.kind() == Kind::Harness && !asks.fs.is_empty() {
-        return not_here("is a harness and asks for a mount".into());
-    }
-    let mut fs = Vec::new();
-    for ask in &asks.fs {
-        match ask.source {
-            bundle::FsSource::Workspace => {
-                fs.push(FsGrant { mount: ask.mount.clone(), source: FsSource::Workspace, access: ask.access })
-            }
-            _ => {
-                return not_here(format!(
-                    "asks for a mount of something else than the workspace ({})",
-                    ask.mount
-                ));
-            }
-        }
-    }
-    Ok(Grants { fs })
+    Ok(asks)
+}
+
+/// Who granted what a bundle asks for, where the rules say nothing of it.
+fn approved_by(rules: &Rules, new: &NewSession, bundle: &Bundle) -> Option<String> {
+    let approval = new.approval.as_ref().filter(|approval| approval.covers(&bundle.digest()))?;
+    let is_ruled = rules.allowed(bundle.name().as_str(), &bundle.digest()).is_some();
+    (!is_ruled).then(|| approval.by.clone())
 }
 
 /// Limits where the author sets none, by kind. A step may wait for models and tools; the others may not.
-fn limits(component: &Component) -> GuestLimits {
+///
+/// The operator's bounds hold besides.
+fn limits(rules: &Rules, component: &Component) -> GuestLimits {
     let (timeout_ms, fuel_max) = match component.kind() {
         Kind::Harness => (3_600_000, 100_000_000_000),
         Kind::Tool => (60_000, 20_000_000_000),
         Kind::Hook => (30_000, 5_000_000_000),
     };
     let own = &component.declared.limits;
+    let most = rules.limits.of(plugin_kind(component.kind()));
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let within = |value: u64, most: Option<u64>| value.min(most.unwrap_or(u64::MAX));
     GuestLimits {
-        memory_bytes_max: own.memory_bytes.unwrap_or(64 << 20).min(MEMORY_BYTES_MAX as u64),
-        timeout_ms: own.timeout.map_or(timeout_ms, |own| u64::try_from(own.as_millis()).unwrap_or(u64::MAX)),
-        fuel_max: own.fuel.unwrap_or(fuel_max),
-        output_bytes_max: own.output_bytes.unwrap_or(256 << 10).min(OUTPUT_BYTES_MAX),
+        memory_bytes_max: within(own.memory_bytes.unwrap_or(64 << 20), most.memory_bytes_max)
+            .min(MEMORY_BYTES_MAX as u64),
+        timeout_ms: within(own.timeout.map_or(timeout_ms, ms), most.timeout_max.map(ms)),
+        fuel_max: within(own.fuel.unwrap_or(fuel_max), most.fuel_max),
+        output_bytes_max: within(own.output_bytes.unwrap_or(256 << 10), most.output_bytes_max)
+            .min(OUTPUT_BYTES_MAX),
     }
 }
 
-/// The values of a bundle's configuration: its defaults, for now.
-fn config(bundle: &Bundle) -> Result<String, PlanError> {
-    let mut values = serde_json::Map::new();
-    for (key, declared) in &bundle.manifest().config {
-        match &declared.default {
-            Some(_) if declared.sensitive => {}
-            Some(value) => {
-                values.insert(key.clone(), value.clone());
-            }
-            None if declared.required => {
-                let what = format!(
-                    "needs a value for its configuration key {key:?} and has no default; operators' configuration comes with a later version"
-                );
-                return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
-            }
-            None => {}
+/// The values of a bundle's configuration that its guests may see.
+fn config(rules: &Rules, bundle: &Bundle) -> Result<String, PlanError> {
+    match crate::config::values(rules, bundle)? {
+        Ok(values) => Ok(values),
+        Err(Unset { keys, lines }) => {
+            let bundle = bundle.name().as_str().to_owned();
+            Err(PlanError::Unset { bundle, keys, file: rules.file.clone(), lines })
         }
     }
-    Ok(serde_json::Value::Object(values).to_string())
 }
 
 fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<'_>) -> ToolPin {
@@ -330,38 +385,33 @@ fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<
 fn hook_pins(bundle: &Bundle, component: &Component, index: u32) -> Result<Vec<HookPin>, PlanError> {
     let mut pins = Vec::new();
     for on in &component.declared.on {
-        let event = match on.event {
-            bundle::HookEvent::SessionStart => rewake_core::fact::HookEvent::SessionStart,
-            bundle::HookEvent::PreToolUse => rewake_core::fact::HookEvent::PreToolUse,
-            other => {
-                let what = format!(
-                    "component {:?} listens for {other:?}; this event comes with a later version",
-                    component.name()
-                );
-                return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
-            }
-        };
-        if on.rewrites {
-            let what =
-                format!("component {:?} rewrites inputs; this comes with a later version", component.name());
+        // The manifest's reader says so with the line; a bundle of an older store may still hold one.
+        let Some(event) = on.event.fired() else {
+            let what = format!(
+                "component {:?} listens for {}, which nothing sets off in this version",
+                component.name(),
+                on.event.name()
+            );
             return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
-        }
+        };
         pins.push(HookPin {
             component: index,
             event,
             matcher: on.matcher.as_str().to_owned(),
             on_error: on.on_error,
             timeout_ms: u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX),
+            rewrites: on.rewrites,
         });
     }
     Ok(pins)
 }
 
-fn bundle_pin(bundle: &Bundle) -> BundlePin {
+fn bundle_pin(rules: &Rules, new: &NewSession, bundle: &Bundle) -> BundlePin {
     BundlePin {
         name: bundle.name().as_str().to_owned(),
         version: bundle.manifest().version.to_string(),
         digest: bundle.digest(),
+        approved_by: approved_by(rules, new, bundle),
     }
 }
 

@@ -10,6 +10,7 @@ use rewake_core::error::{Mismatch, Refusal};
 use rewake_core::fact::{Fact, Observed, StepObserved};
 use rewake_core::limits::{OBSERVED_BYTES_MAX, STEP_OBSERVED_BYTES_MAX};
 use rewake_core::replay::{Recorded, Replay};
+use rewake_store::Blob;
 use thiserror::Error;
 use tokio::sync::watch;
 
@@ -28,6 +29,8 @@ pub(crate) enum Stop {
     Host(String),
     #[error("the session was dropped")]
     Dropped,
+    #[error("a call waits for a person; the step is run again when the answer is there")]
+    Waiting,
 }
 
 /// The recorder of one step.
@@ -197,6 +200,17 @@ impl Recorder {
         drafts: Vec<Draft>,
         durable: bool,
     ) -> wasmtime::Result<Vec<Entry>> {
+        self.record_with(place, drafts, Vec::new(), durable).await
+    }
+
+    /// Records facts of the call at `place`, and the bytes that they name.
+    pub(crate) async fn record_with(
+        &mut self,
+        place: Place,
+        drafts: Vec<Draft>,
+        blobs: Vec<Blob>,
+        durable: bool,
+    ) -> wasmtime::Result<Vec<Entry>> {
         let mut all = Vec::with_capacity(drafts.len() + 1);
         let observed = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;
@@ -207,9 +221,15 @@ impl Recorder {
         }
         all.extend(drafts);
         self.ordinal = place.ordinal;
-        let mut entries = self.port.record(all, durable).await.map_err(|why| self.unrecorded(why))?;
+        let recorded = self.port.record_with(all, blobs, durable).await;
+        let mut entries = recorded.map_err(|why| self.unrecorded(why))?;
         entries.drain(..skip);
         Ok(entries)
+    }
+
+    /// What the observations take, about, that wait for the next call.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.pending_bytes
     }
 
     /// Has what was observed recorded, without a call to go with and without waiting for it.
@@ -288,5 +308,6 @@ fn weight(observed: &Observed) -> usize {
         Observed::Wall(..) | Observed::Monotonic(_) | Observed::Deadline(..) => 48,
         Observed::Ready(ready) => 16 + 6 * ready.len(),
         Observed::Events { .. } => 256,
+        Observed::File(used) => used.weight(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rewake_bindings::{Data, HarnessPre, Sandbox, harness, state};
+use rewake_bindings::{Data, HarnessPre, harness, state};
 use rewake_core::decide::StepOutcome;
 use rewake_core::entry::{Entry, Place};
 use rewake_core::error::Mismatch;
@@ -19,9 +19,12 @@ use crate::components::{Ready, kind_of};
 use crate::context::{SessionContext, full_name};
 use crate::convert::{input_out, next_in, scope_in};
 use crate::event::Port;
-use crate::guest::{Broken, HOST, classify, imports_of, prepare, timed_out};
+use crate::guest::{Broken, HOST, TOO_MUCH_DATA, classify, imports_of, prepare, timed_out};
 use crate::imports::StepImports;
 use crate::record::{Recorder, Stop, Unwritten};
+
+/// Bytes beyond the largest state that the one call of `save` may hand over, for what goes with it.
+const STATE_SLACK_BYTES: usize = 1 << 10;
 
 /// What a step is run with; all of it was fixed before.
 pub(crate) struct StepRun {
@@ -60,6 +63,8 @@ pub(crate) enum Ended {
     Host(String),
     /// Its session was dropped.
     Dropped,
+    /// A call of it waits for a person.
+    Waiting,
 }
 
 /// What a harness returned, or how it broke.
@@ -80,7 +85,7 @@ pub(crate) async fn run(run: StepRun) -> StepReport {
     let Some(_room) = cx.components.engines.admit(kind_of(component.kind)).await else {
         return host("the engines were shut down".into());
     };
-    let sandbox = Sandbox { mounts: vec![], ..cx.sandbox(component) };
+    let sandbox = cx.sandbox(component);
     let recorder = Recorder::new(&run);
     let live = recorder.live();
     let imports = StepImports { recorder, cx: cx.clone() };
@@ -122,7 +127,17 @@ async fn try_drive(
         return Ok(Returned::StateRefused(why));
     }
     match harness.step(store, input).await? {
-        Ok(next) => Ok(Returned::Next(next, harness.save(store).await?)),
+        Ok(next) => {
+            store.set_hostcall_fuel(STATE_BYTES_MAX + STATE_SLACK_BYTES);
+            match harness.save(store).await.map_err(|error| classify(&error)) {
+                Ok(saved) => Ok(Returned::Next(next, saved)),
+                Err(Broken { code: TOO_MUCH_DATA, how, .. }) => {
+                    let detail = format!("it saved more than the {STATE_BYTES_MAX} bytes of a state");
+                    Ok(Returned::Broken(Broken { how, code: "state_too_large", detail }))
+                }
+                Err(broken) => Ok(Returned::Broken(broken)),
+            }
+        }
         Err(failure) => Ok(Returned::Failure(failure)),
     }
 }
@@ -148,6 +163,7 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
     let end = match (stop, returned, unclaimed) {
         (Some(Stop::Mismatch(mismatch)), ..) => Ended::Mismatch(mismatch),
         (Some(Stop::Dropped), ..) => Ended::Dropped,
+        (Some(Stop::Waiting), ..) => Ended::Waiting,
         (Some(Stop::Host(why)), ..) => Ended::Host(why),
         (Some(Stop::Refused(refusal)), ..) => {
             told(Ending::Failed, Scope::Turn, "refused".into(), refusal.to_string())

@@ -5,13 +5,17 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use rewake_bindings::Quota;
 use rewake_core::ids::SessionId;
 use thiserror::Error;
 use walkdir::WalkDir;
 
-/// Files, folders and links of a workspace as it is copied in.
+use crate::config::WorkspaceBounds;
+
+/// Files, folders and links of a workspace as it is copied in; and afterwards, unless the operator says
+/// otherwise.
 pub const FILES_MAX: u64 = 100_000;
-/// Bytes of a workspace as it is copied in.
+/// Bytes of a workspace, likewise.
 pub const BYTES_MAX: u64 = 4 << 30;
 
 /// Why a folder cannot become a workspace.
@@ -62,6 +66,14 @@ pub struct Copied {
 /// A session's workspace in a data folder.
 pub fn path(data: &Path, session: &SessionId) -> PathBuf {
     data.join("workspaces").join(session.as_str())
+}
+
+/// What a session's workspace may hold, by the operator's bounds.
+pub(crate) fn quota(bounds: &WorkspaceBounds) -> Quota {
+    Quota {
+        bytes_max: bounds.bytes_max.unwrap_or(BYTES_MAX),
+        files_max: bounds.files_max.unwrap_or(FILES_MAX),
+    }
 }
 
 /// Makes an empty workspace.

@@ -90,12 +90,14 @@ pub enum StoreError {
         why: String,
     },
     /// Another host that lives has the lease. Nothing was written.
-    #[error("{session} is run by {holder} until {expires_at}; wait, or stop that host")]
+    #[error("{session} is run by {holder}{} until {expires_at}; wait, or stop that host", of_process(*process))]
     Busy {
         /// The session.
         session: SessionId,
         /// Who has the lease.
         holder: HostId,
+        /// Its process, where it is one of this machine.
+        process: Option<u32>,
         /// Until when, if it is not renewed.
         expires_at: Timestamp,
     },
@@ -134,6 +136,10 @@ pub enum StoreError {
         /// What the system said.
         source_text: String,
     },
+}
+
+fn of_process(process: Option<u32>) -> String {
+    process.map_or_else(String::new, |id| format!(" (process {id})"))
 }
 
 impl StoreError {

@@ -2,6 +2,7 @@
 //! is dead. It only shortens a wait: leases fence with or without it.
 
 use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::{Result, StoreError};
+
+/// Bytes of a process id, as text.
+const PID_BYTES_MAX: u64 = 16;
 
 /// Held by a living host; let go of by the system when the process ends, however it ends.
 #[derive(Debug)]
@@ -41,7 +45,12 @@ impl HostLock {
             .open(&path)
             .map_err(|error| StoreError::io(doing(), error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(HostLock { folder, path, _file: file }),
+            Ok(()) => {
+                // For people: who has a session. Locks are what counts.
+                let told = file.set_len(0).and_then(|()| writeln!(&file, "{}", std::process::id()));
+                told.map_err(|error| StoreError::io(doing(), error))?;
+                Ok(HostLock { folder, path, _file: file })
+            }
             Err(Errno::WOULDBLOCK) => Err(StoreError::io(
                 doing(),
                 "a living process has it: every process needs a host id of its own",
@@ -60,6 +69,14 @@ impl HostLock {
         let Ok(file) = File::open(&path) else { return false };
         // The lock that this takes ends with the file, at the end of this function.
         flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
+    }
+
+    /// The process id that a host of this machine wrote into its lock file; none if there is none.
+    pub fn process_of(&self, host: &HostId) -> Option<u32> {
+        let mut text = String::new();
+        let file = File::open(lock_path(&self.folder, host)).ok()?;
+        file.take(PID_BYTES_MAX).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
     }
 }
 
@@ -92,6 +109,8 @@ mod tests {
 
         let theirs = HostLock::take(folder.path(), &host("host_b")).unwrap();
         assert!(!ours.is_dead(&host("host_b")), "it lives");
+        assert_eq!(ours.process_of(&host("host_b")), Some(std::process::id()));
+        assert_eq!(ours.process_of(&host("host_far")), None);
         assert!(HostLock::take(folder.path(), &host("host_b")).is_err(), "one process an id");
 
         // As if it were killed: the lock goes, the file stays.

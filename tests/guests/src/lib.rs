@@ -5,6 +5,9 @@
 //! in `tests` do.
 
 pub mod digest;
+pub mod fetching;
+pub mod fileops;
 pub mod script;
+pub mod snoop;
 pub mod time;
 pub mod versioned;

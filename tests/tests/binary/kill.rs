@@ -64,7 +64,7 @@ fn a_tool_of_class_pure_is_run_again() {
     std::fs::write(folder.join("note"), "as it was").unwrap();
     let draft = Draft::new("test/pure").harness("harness_script").tools("tool_pure", "ro");
     let bundle = program.bundle(&draft);
-    let made = program.run(&["run", &bundle, "--workspace", &text(&folder)]).expect(0);
+    let made = program.run(&["run", "--grant-asked", &bundle, "--workspace", &text(&folder)]).expect(0);
     let id = made.stdout.trim().to_owned();
     let look = json!({ "name": "look", "input": { "path": "/workspace/note", "sleep_ms": LONG_MS } });
     let cut = cut_there(program, id, &json!([call(&[look])]), "the tool's start", |program, id| {
@@ -262,7 +262,7 @@ fn a_run_that_is_killed_at_once() {
     let program = Program::new();
     let bundle = program.bundle(&Draft::scripted());
     let ops = json!([call(&[append("append_once", "once", FOREVER_MS)])]).to_string();
-    let mut process = program.start(&["run", &bundle, &ops]);
+    let mut process = program.start(&["run", "--grant-asked", &bundle, &ops]);
     // The file is there before its tables are: then the program says so, and no session is told.
     process.until("the session", || {
         program.data().join("journal.db").exists()

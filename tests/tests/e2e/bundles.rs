@@ -105,21 +105,14 @@ async fn a_bundle_without_a_harness_runs_no_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_that_would_never_run_is_refused() {
     let on = |rest: &str| Draft::scripted().hook(&[], &format!("[[component.probe.on]]\n{rest}"));
-    refused(&on("event = \"Stop\""), &["never fires Stop"]).await;
+    refused(&on("event = \"Notification\""), &["never fires Notification"]).await;
     refused(&on("event = \"SessionStart\"\nmatcher = \"reboot\""), &["can never match `reboot`"]).await;
     refused(&on("event = \"PreToolUse\"\nmatcher = \"wr.*\""), &["regular expression"]).await;
 }
 
-/// What this version cannot confine or give is refused when the session is made.
+/// What the operator has not set and the bundle needs is told with the lines that set it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_given_is_refused() {
-    let http = "[component.tool_probe.asks]\nhttp = [{ host = \"api.example.com\", methods = [\"GET\"], why = \"test\" }]";
-    let draft = Draft::new("test/http")
-        .harness("harness_script")
-        .toml("[component.tool_probe]\nkind = \"tool\"\nsource = \"tool_probe.wasm\"")
-        .toml(http)
-        .file("tool_probe.wasm", guest("tool_probe"));
-    refused(&draft, &["asks for HTTP to api.example.com"]).await;
+async fn configuration_without_a_value_is_told() {
     let draft = Draft::scripted().toml("[config.key]\ntype = \"string\"\nrequired = true");
-    refused(&draft, &["configuration key \"key\""]).await;
+    refused(&draft, &["test/scripted needs a value for key", "[config.\"test/scripted\"]\nkey = "]).await;
 }

@@ -85,6 +85,37 @@ async fn hooks_on_tools() {
         .await;
 }
 
+/// Every firing is a call: no verdict is lost or asked for twice, and what hooks replaced stays replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_on_everything() {
+    let on = |event: &str, rest: &str| format!("[[component.probe.on]]\nevent = \"{event}\"{rest}\n");
+    let bundle = Draft::scripted().hook(
+        &[("context", "heard"), ("block", "Stop,append_once"), ("output", "replaced"), ("title", "cut")],
+        &[
+            on("UserPromptSubmit", ""),
+            on("PostToolUse", "\nrewrites = true"),
+            on("PostToolUseFailure", ""),
+            on("Stop", ""),
+            on("SessionEnd", ""),
+        ]
+        .concat(),
+    );
+    let ops = json!([
+        { "op": "tools", "uses": [append("append_idempotent", "a"), { "name": "fail", "input": { "message": "no" } }] },
+        { "op": "say", "text": "between" },
+    ]);
+    let scenario = Scenario::new(bundle).say(&ops).send(Command::Stop { reason: "enough".into() });
+    scenario
+        .everywhere(|_, _, events| {
+            let hook =
+                |n: u64| events.of_kind("hook.verdict").filter(move |event| event.data["hook"] == n).count();
+            assert_eq!([0, 1, 2, 3, 4].map(hook), [1, 1, 1, 2, 1]);
+            assert_eq!(events.count("hook.started"), 6);
+            assert_eq!(events.learned()[0][1], "use-1: ok: replaced");
+        })
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_uses_tools() {
     let replies = r#"

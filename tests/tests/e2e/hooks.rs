@@ -111,19 +111,6 @@ async fn a_hook_that_takes_too_long_is_one_that_failed() {
     }
 }
 
-/// A decision that this version does not take is an error of the hook, never ignored.
-#[tokio::test(flavor = "multi_thread")]
-async fn asking_a_person_is_an_error_in_this_version() {
-    for (on, outcome) in [("deny", "denied"), ("allow", "ok")] {
-        let on = format!("on_error = {on:?}");
-        let Called { events, learned, .. } =
-            called(&hooked(&[("ask", "append_once")], &on), json!([append("x")])).await;
-        assert!(learned[0].starts_with(&format!("use-1: {outcome}: ")), "{learned:?}");
-        let error = verdicts(&events, "error")[0].as_str().unwrap();
-        assert!(error.contains("Ask") && error.contains("PreToolUse"), "{error}");
-    }
-}
-
 /// hooks.md: a matcher is tried on names, or on what the tool can do.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_judges_what_its_matcher_names() {

@@ -35,9 +35,11 @@ const PLUGINS: &str = "plugins/";
 const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 
 /// Crates, by the beginning of their names, and the only manifests that may name them.
-const CONFINED: [(&str, &[&str]); 3] = [
+const CONFINED: [(&str, &[&str]); 5] = [
     ("wasmtime", &["rewake-bindings", "rewake-runtime"]),
     ("sqlx", &["rewake-store"]),
+    ("hyper", &["rewake-runtime"]),
+    ("tokio-rustls", &["rewake-runtime"]),
     ("axum", &["rewake-server"]),
 ];
 

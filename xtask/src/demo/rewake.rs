@@ -64,6 +64,7 @@ impl Rewake {
     pub(super) fn start(&self, bundle: &Path, workspace: &Path) -> Result<Running> {
         let mut command = self.command("run");
         command
+            .arg("--grant-asked")
             .arg(bundle)
             .arg("Bring the changelog up to date and publish it.")
             .arg("--workspace")

@@ -2,8 +2,10 @@
 //! what is shown is read from the journal, so that a reader that lags misses nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use rewake_core::command::Command;
 use rewake_core::entry::Entry;
 use rewake_core::fact::WaitOn;
 use rewake_core::ids::SessionId;
@@ -13,8 +15,9 @@ use rewake_runtime::{HostError, Loaded};
 use rewake_store::{Store, StoreError};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
 
-use super::{faulted, sender};
+use super::{faulted, prompt, sender};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
@@ -75,9 +78,47 @@ impl Follow<'_> {
             open: self.watch.open(),
             resume: self.places.resume(&self.id),
         })?;
+        loop {
+            let outcome = self.follow(&mut leaves).await?;
+            if outcome != Outcome::Waits || self.json || !prompt::is_possible() {
+                return Ok(outcome);
+            }
+            if let Some(outcome) = self.ask(&mut leaves).await? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Asks whoever sits at the terminal what the turn waits for. None: something was answered, and the
+    /// session is to be taken up again; it was let go of meanwhile, so waiting for a person costs nothing.
+    async fn ask(&self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Option<Outcome>, Failure> {
+        let store: Arc<dyn Store> = self.opened.host.store().clone();
+        let standing = Standing::whole(store, &self.id).await?;
+        let mut answered = false;
+        // With no turn to interrupt here, Ctrl-C leaves.
+        let turn = self.watch.open().swap(0, Ordering::Relaxed);
+        for question in &standing.questions {
+            let answer = tokio::select! {
+                answer = prompt::answer(question) => answer?,
+                Some(outcome) = leaves.recv() => {
+                    note(&format!("left; `{}` goes on", self.places.resume(&self.id)));
+                    return Ok(Some(outcome));
+                }
+            };
+            let Some(value) = answer else { continue };
+            let command = Command::Answer { question: question.id.clone(), value };
+            self.opened.host.send(&self.id, sender(), command, None).await?;
+            answered = true;
+        }
+        self.watch.open().store(turn, Ordering::Relaxed);
+        Ok((!answered).then_some(Outcome::Waits))
+    }
+
+    /// Takes the session up and follows it until nothing is due.
+    async fn follow(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Outcome, Failure> {
         let (loaded, mut live) = self.take_up().await?;
-        if let Some(welcome) = &self.welcome {
-            note(welcome);
+        if let Some(welcome) = self.welcome.take() {
+            note(&welcome);
         }
         let stood = loop {
             tokio::select! {

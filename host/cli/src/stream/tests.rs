@@ -33,13 +33,24 @@ fn requested(names: &[&str]) -> ToolsRequested {
         input: "{\"path\":\n \"a\u{1b}[31m\"}".into(),
         arguments: Digest::default(),
         hooks: vec![],
+        after: vec![],
     };
     ToolsRequested { uses: names.iter().map(one).collect() }
 }
 
 fn outcome(outcome: Outcome, why: &str) -> ToolCompleted {
     let parts = vec![Part::text(why)];
-    ToolCompleted { start: None, outcome, parts, contexts: vec![], ms: 7, cut_bytes: 0 }
+    ToolCompleted {
+        start: None,
+        outcome,
+        parts,
+        contexts: vec![],
+        ms: 7,
+        cut_bytes: 0,
+        http: Default::default(),
+        audit: Default::default(),
+        withheld: vec![],
+    }
 }
 
 #[test]
@@ -77,15 +88,15 @@ fn denials_of_hooks_are_shown_and_their_silence_is_not() {
         hook: 0,
         decision,
         reason: reason.map(str::to_owned),
-        context: None,
-        binding: Digest::default(),
         ms: 1,
-        error: None,
+        ..HookVerdict::default()
     };
     let denied = renderer.lines(&entry(place, verdict(Decision::Deny, Some("protected"))));
     assert_eq!(texts(denied), ["⊘ acme/guard:guard denies write: protected"]);
     let end = renderer.lines(&entry(place, outcome(Outcome::Denied, "protected")));
     assert_eq!(texts(end), ["⊘ write: denied"], "its reason was shown");
+    let asked = renderer.lines(&entry(place, verdict(Decision::Ask, Some("it writes"))));
+    assert_eq!(texts(asked), ["acme/guard:guard wants a person to decide: it writes"]);
     for decision in [Decision::None, Decision::Allow] {
         assert_eq!(renderer.lines(&entry(place, verdict(decision, None))), []);
     }

@@ -3,6 +3,8 @@
 use rewake_wire::{Outcome, Part, Usage};
 use serde::{Deserialize, Serialize};
 
+use super::file::FileAudit;
+use super::http::HttpUse;
 use super::pin::HookEvent;
 use super::session::Source;
 use crate::ids::Digest;
@@ -184,6 +186,9 @@ pub struct RequestedUse {
     /// The pinned hooks that must have judged it before it may start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<u32>,
+    /// The pinned hooks that must hear how it ended before the harness does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<u32>,
 }
 
 /// `tool.started`: committed before the tool runs. Its chain hash is the idempotency key (R5).
@@ -221,6 +226,15 @@ pub struct ToolCompleted {
     /// Bytes of its output that were over the limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_bytes: u64,
+    /// The requests it made, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<HttpUse>,
+    /// What it asks for and was not granted, where its failure speaks of that: as rules would allow it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
+    /// What it did with files.
+    #[serde(default, skip_serializing_if = "FileAudit::is_empty")]
+    pub audit: FileAudit,
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -246,12 +260,15 @@ pub struct HookStarted {
     /// Of a SessionStart: why it fires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+    /// Of a UserPromptSubmit: the message's row in the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<u64>,
     /// Digest of what is judged: session, call, tool, definition and canonical arguments.
     pub binding: Digest,
 }
 
 /// `hook.verdict`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HookVerdict {
     /// Its start.
     pub start: u64,
@@ -265,6 +282,9 @@ pub struct HookVerdict {
     /// What it adds to the model's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// What it changes beside its decision.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    pub changes: Changes,
     /// The binding of its start.
     pub binding: Digest,
     /// Milliseconds it took.
@@ -273,18 +293,53 @@ pub struct HookVerdict {
     /// What went wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The requests it made, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<HttpUse>,
+    /// What it did with files.
+    #[serde(default, skip_serializing_if = "FileAudit::is_empty")]
+    pub audit: FileAudit,
+}
+
+/// What a hook changes beside its decision.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Replaces the tool's whole input: JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Replaces what the tool returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Vec<Part>>,
+    /// Names the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Ends the turn, for this reason; beats every decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_turn: Option<String>,
+}
+
+impl Changes {
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Changes::default()
+    }
 }
 
 /// What a hook decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Nothing.
+    #[default]
     None,
     /// It may pass.
     Allow,
     /// It may not.
     Deny,
+    /// A person is to say.
+    Ask,
+    /// The prompt is refused; the model is told; the turn goes on: as the event has it.
+    Block,
 }
 
 /// `question.asked`
@@ -310,6 +365,8 @@ pub struct QuestionAsked {
 pub enum Asker {
     /// The harness, at a step's end.
     Harness,
+    /// A pinned hook, by its index, about the use at the entry's place. Only operators may answer.
+    Hook(u32),
 }
 
 /// `question.withdrawn`

@@ -3,6 +3,9 @@
 
 mod call;
 mod command;
+mod file;
+mod grants;
+mod http;
 mod pin;
 mod session;
 mod step;
@@ -11,12 +14,15 @@ mod turn;
 use serde::{Deserialize, Serialize};
 
 pub use call::{
-    AgentMessage, AgentTitle, Asker, CallRetried, Class, Decision, HookStarted, HookVerdict, LogLevel,
-    LogLine, LogLines, Lost, ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome,
+    AgentMessage, AgentTitle, Asker, CallRetried, Changes, Class, Decision, HookStarted, HookVerdict,
+    LogLevel, LogLine, LogLines, Lost, ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome,
     ModelStarted, QuestionAsked, QuestionWithdrawn, RequestedUse, ToolCompleted, ToolLost, ToolStarted,
     ToolsRequested,
 };
 pub use command::{CommandRejected, UserAnswer, UserInterrupt, UserMessage, UserStop};
+pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
+pub use grants::GrantsNarrowed;
+pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};
 pub use pin::{
     AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookEvent, HookPin, OnError, PluginKind, ToolPin,
 };
@@ -184,6 +190,12 @@ facts! {
     ToolCompleted = "tool.completed", 1;
     /// How a tool ended is not known.
     ToolLost = "tool.lost", 1;
+    /// A request of the harness is about to be sent.
+    HttpStarted = "http.started", 1;
+    /// What came of it, or that it was refused.
+    HttpCompleted = "http.completed", 1;
+    /// What came of it is not known.
+    HttpLost = "http.lost", 1;
     /// A hook is about to be asked.
     HookStarted = "hook.started", 1;
     /// A hook answered.
@@ -198,6 +210,8 @@ facts! {
     SnapshotTaken = "snapshot.taken", 1;
     /// A snapshot could not be used.
     SnapshotRejected = "snapshot.rejected", 1;
+    /// The operator's rules leave a component other grants than before.
+    GrantsNarrowed = "grants.narrowed", 1;
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::call::Decision;
 use crate::effect::Effect;
 use crate::grant::Grants;
 use crate::ids::Digest;
@@ -55,6 +56,9 @@ pub struct BundlePin {
     pub version: String,
     /// Digest of all its files.
     pub digest: Digest,
+    /// Who granted its components what they ask for, for this session; none: the operator's rules say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// The kinds of plugin.
@@ -83,7 +87,10 @@ pub struct ComponentPin {
     /// The state version its author declares, of a harness.
     #[serde(default)]
     pub state_version: u32,
-    /// What it may use.
+    /// What its author asks for.
+    #[serde(default, skip_serializing_if = "Grants::is_empty")]
+    pub asks: Grants,
+    /// What it may use at most: never more than what it asks for.
     pub grants: Grants,
     /// What it may consume.
     pub limits: GuestLimits,
@@ -136,6 +143,9 @@ pub struct HookPin {
     pub on_error: OnError,
     /// Wall time in milliseconds.
     pub timeout_ms: u64,
+    /// It may replace what the event is about; it is asked before those that may not, one after another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rewrites: bool,
 }
 
 /// The events that hooks can be declared for.
@@ -143,8 +153,18 @@ pub struct HookPin {
 pub enum HookEvent {
     /// A host took the session up.
     SessionStart,
+    /// A message is about to be given to a step.
+    UserPromptSubmit,
     /// A tool is about to run.
     PreToolUse,
+    /// A tool has answered.
+    PostToolUse,
+    /// A tool failed, was refused or lost.
+    PostToolUseFailure,
+    /// The turn is about to be complete.
+    Stop,
+    /// The session has ended.
+    SessionEnd,
 }
 
 impl HookEvent {
@@ -152,16 +172,38 @@ impl HookEvent {
     pub fn as_str(self) -> &'static str {
         match self {
             HookEvent::SessionStart => "SessionStart",
+            HookEvent::UserPromptSubmit => "UserPromptSubmit",
             HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::PostToolUseFailure => "PostToolUseFailure",
+            HookEvent::Stop => "Stop",
+            HookEvent::SessionEnd => "SessionEnd",
         }
     }
 
     /// What a hook's failure means where its author does not say (hooks.md).
     pub fn default_on_error(self) -> OnError {
         match self {
-            HookEvent::SessionStart => OnError::Allow,
-            HookEvent::PreToolUse => OnError::Deny,
+            HookEvent::PreToolUse | HookEvent::UserPromptSubmit => OnError::Deny,
+            _ => OnError::Allow,
         }
+    }
+
+    /// What a failure decides: to say no in the event's own word, where its `on_error` is `deny` and the
+    /// event has such a word.
+    pub fn failure(self, on_error: OnError) -> Decision {
+        match (on_error, self) {
+            (OnError::Deny, HookEvent::PreToolUse) => Decision::Deny,
+            (OnError::Deny, HookEvent::UserPromptSubmit | HookEvent::PostToolUse | HookEvent::Stop) => {
+                Decision::Block
+            }
+            _ => Decision::None,
+        }
+    }
+
+    /// Whether a matcher of this event is tried on the name of a tool.
+    pub fn is_of_tool(self) -> bool {
+        matches!(self, HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rewake_wire::{Part, Sender};
 use serde::{Deserialize, Serialize};
 
+use super::file::FileObserved;
 use crate::ids::{Digest, Seed, Timestamp};
 
 /// `step.started`: the step's input, fixed before it runs; a re-run uses it verbatim.
@@ -190,6 +191,8 @@ pub enum Observed {
         /// Digest of what was returned.
         result: Digest,
     },
+    /// A use of a file in a read-only mount.
+    File(FileObserved),
 }
 
 impl Observed {
@@ -201,6 +204,7 @@ impl Observed {
             Observed::Deadline(..) => "monotonic-clock.subscribe",
             Observed::Ready(_) => "poll",
             Observed::Events { .. } => "session.events",
+            Observed::File(used) => used.op.function(),
         }
     }
 }

@@ -55,6 +55,9 @@ pub struct TurnCompleted {
 pub struct TurnInterrupted {
     /// What its models counted.
     pub usage: Usage,
+    /// Why, where a hook ended it; none: a person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// `turn.failed`
@@ -63,7 +66,7 @@ pub struct TurnFailed {
     /// What failed with it.
     pub scope: Scope,
     /// A stable word: the host's (`trapped`, `out_of_fuel`, `out_of_memory`, `timed_out`, `reruns`,
-    /// `steps`, `invalid_answer`) or the harness's own.
+    /// `steps`, `invalid_answer`, `prompt_blocked`) or the harness's own.
     pub code: String,
     /// For people.
     pub detail: String,

@@ -1,17 +1,52 @@
-//! Hooks: asked and answered. A verdict is bound to what it judges.
+//! Hooks: asked and answered. A verdict is bound to what it judges. What a step may record of them is in
+//! `asking.rs`; which of them the session itself asks, in `firing.rs`.
 
 use super::Applied;
 use crate::effect::Effect;
 use crate::entry::{Entry, Place};
-use crate::fact::{Decision, HookStarted, HookVerdict, OnError, Source};
+use crate::fact::{Asker, Created, Decision, Fact, HookEvent, HookStarted, HookVerdict, Source, ToolPin};
 use crate::ids::{Digest, SessionId};
-use crate::session::{CallKind, OpenCall, OpenHook, Session};
+use crate::session::{CallKind, Heard, OpenCall, OpenHook, Session};
 
-/// What a PreToolUse verdict is bound to: this session, this use, this definition, these arguments.
-/// A verdict never lets anything else pass.
-pub fn binding(session: &SessionId, place: Place, definition: Digest, arguments: Digest) -> Digest {
-    let position = [place.turn, place.step, place.ordinal, place.index].map(u32::to_le_bytes).concat();
-    Digest::of_parts([session.as_str().as_bytes(), &position, &definition.0, &arguments.0])
+/// What a PreToolUse verdict is bound to: this session, this call, the tool's qualified name, its
+/// definition, and the digest of its canonical arguments. A verdict never lets anything else pass.
+pub fn binding(
+    session: &SessionId,
+    place: Place,
+    qualified: &str,
+    definition: Digest,
+    arguments: Digest,
+) -> Digest {
+    let position = position(place);
+    Digest::of_parts([
+        session.as_str().as_bytes(),
+        &position,
+        qualified.as_bytes(),
+        &definition.0,
+        &arguments.0,
+    ])
+}
+
+/// A tool's name with that of its bundle: what verdicts are bound to.
+pub fn qualified(created: &Created, tool: &ToolPin) -> String {
+    let bundle = created.components.get(tool.component as usize).map(|component| component.bundle.as_str());
+    format!("{}:{}", bundle.unwrap_or_default(), tool.name)
+}
+
+/// What a verdict on how a use ended is bound to: what it was, and what came of it.
+pub fn after_binding(
+    session: &SessionId,
+    place: Place,
+    event: HookEvent,
+    arguments: Digest,
+    came_of_it: Digest,
+) -> Digest {
+    let (session, event) = (session.as_str().as_bytes(), event.as_str().as_bytes());
+    Digest::of_parts([session, &position(place), event, &arguments.0, &came_of_it.0])
+}
+
+fn position(place: Place) -> Vec<u8> {
+    [place.turn, place.step, place.ordinal, place.index].map(u32::to_le_bytes).concat()
 }
 
 /// What a SessionStart verdict is bound to.
@@ -19,26 +54,48 @@ pub(crate) fn start_binding(session: &SessionId, load: u64, source: Source) -> D
     Digest::of_parts([session.as_str().as_bytes(), &load.to_le_bytes(), source.as_str().as_bytes()])
 }
 
-/// The verdict of a hook whose answer will never come: `on_error` decides.
+/// What a verdict on something else of the session's life is bound to.
+pub(crate) fn occasion_binding(session: &SessionId, turn: u32, event: HookEvent, which: u64) -> Digest {
+    let (session, event) = (session.as_str().as_bytes(), event.as_str().as_bytes());
+    Digest::of_parts([session, event, &turn.to_le_bytes(), &which.to_le_bytes()])
+}
+
+/// The verdict of a hook whose answer will never come: `on_error` decides. One that wanted the turn to go
+/// on has nothing to say any more.
 pub(crate) fn lost(session: &Session, start: u64, open: OpenHook, error: &str) -> HookVerdict {
-    let denies = session.pins().hooks[open.hook as usize].on_error == OnError::Deny;
+    let pin = &session.pins().hooks[open.hook as usize];
+    let decision = match pin.event {
+        HookEvent::Stop => Decision::None,
+        event => event.failure(pin.on_error),
+    };
     HookVerdict {
         start,
         hook: open.hook,
-        decision: if denies { Decision::Deny } else { Decision::None },
-        reason: denies.then(|| "the hook's answer was lost".to_owned()),
-        context: None,
+        decision,
+        reason: (decision != Decision::None).then(|| "the hook's answer was lost".to_owned()),
         binding: open.binding,
-        ms: 0,
         error: Some(error.to_owned()),
+        ..HookVerdict::default()
     }
+}
+
+/// Where the use is that an open question of a hook is about.
+pub(crate) fn held(session: &Session, question: &str) -> Option<Place> {
+    let (_, step) = session.open_step()?;
+    step.entries.iter().rev().find_map(|entry| match &entry.fact {
+        Fact::QuestionAsked(body) if body.id == question && matches!(body.by, Asker::Hook(_)) => {
+            Some(entry.place)
+        }
+        _ => None,
+    })
 }
 
 pub(crate) fn started(session: &mut Session, entry: &Entry, body: &HookStarted) -> Applied {
     if session.pins().hooks.get(body.hook as usize).is_none_or(|hook| hook.event != body.event) {
         return Err("the session has no such hook");
     }
-    let hook = OpenHook { hook: body.hook, source: body.source, binding: body.binding };
+    let hook =
+        OpenHook { hook: body.hook, source: body.source, message: body.message, binding: body.binding };
     let call = OpenCall::new(entry, CallKind::Hook(hook), Effect::Idempotent);
     session.calls.insert(entry.seq, call);
     Ok(())
@@ -52,12 +109,54 @@ pub(crate) fn verdict(session: &mut Session, body: &HookVerdict) -> Applied {
         return Err("it is bound to something else than what was asked");
     }
     session.calls.remove(&body.start);
-    if let Some(source) = open.source {
-        session.load.fired_hooks.insert(open.hook);
-        if source == Source::Startup {
-            session.load.startup_hooks.insert(open.hook);
+    let event = session.pins().hooks[open.hook as usize].event;
+    if let (Some(reason), Some(turn)) = (&body.changes.end_turn, &mut session.turn) {
+        turn.ending.get_or_insert_with(|| reason.clone());
+    }
+    match event {
+        HookEvent::SessionStart => {
+            session.load.fired_hooks.insert(open.hook);
+            if open.source == Some(Source::Startup) {
+                session.load.startup_hooks.insert(open.hook);
+            }
+            hear(session, (0, session.load.count, open.hook), body.context.as_ref());
         }
-        session.pending.contexts.extend(body.context.clone());
+        HookEvent::UserPromptSubmit => prompt(session, open, body),
+        HookEvent::Stop => stop(session, open, body),
+        HookEvent::SessionEnd => {
+            session.farewells.insert(open.hook);
+        }
+        // The step that asked tells the harness, with the tool's result.
+        HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {}
     }
     Ok(())
+}
+
+fn prompt(session: &mut Session, open: OpenHook, body: &HookVerdict) {
+    let (Some(n), Some(turn)) = (open.message, &mut session.turn) else { return };
+    turn.prompts.insert((n, open.hook));
+    if body.decision == Decision::Block {
+        session.pending.messages.retain(|message| message.n != n);
+        let why = body.reason.as_deref().unwrap_or("a hook refused the prompt and gave no reason");
+        turn.blocked.get_or_insert_with(|| why.to_owned());
+    }
+    hear(session, (1, n, open.hook), body.context.as_ref());
+}
+
+fn stop(session: &mut Session, open: OpenHook, body: &HookVerdict) {
+    let Some(turn) = &mut session.turn else { return };
+    turn.stop.heard.insert(open.hook);
+    let round = u64::from(turn.stop.rounds);
+    if body.decision == Decision::Block {
+        turn.stop.blocked = true;
+        hear(session, (2, round, open.hook), body.reason.as_ref());
+    }
+    hear(session, (2, round, open.hook), body.context.as_ref());
+}
+
+/// Keeps a context for the next step, in the order of events and declarations, whoever answers first.
+fn hear(session: &mut Session, order: (u8, u64, u32), text: Option<&String>) {
+    let Some(text) = text else { return };
+    let at = session.heard.partition_point(|heard| heard.order <= order);
+    session.heard.insert(at, Heard { order, text: text.clone() });
 }

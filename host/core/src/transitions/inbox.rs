@@ -3,7 +3,7 @@
 
 use rewake_wire::{Actor, ActorType, Sender};
 
-use super::{Applied, turn};
+use super::{Applied, hook, turn};
 use crate::command::{Command, Row};
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
@@ -39,7 +39,10 @@ fn stop(session: &Session, rows: &[Row], row: &Row) -> Decision {
         SessionStopped { reason: limits::cut(reason, limits::DETAIL_BYTES_MAX) },
     ));
     if let Some(turn) = &session.turn {
-        entries.push(Draft::system(Place::turn(turn.number), TurnInterrupted { usage: turn.usage }));
+        entries.push(Draft::system(
+            Place::turn(turn.number),
+            TurnInterrupted { usage: turn.usage, reason: None },
+        ));
     }
     Decision { entries, drops_guest: true, then: Then::Again }
 }
@@ -51,15 +54,20 @@ fn interrupt(session: &Session, row: &Row, meant: u32) -> Decision {
     let body = UserInterrupt { n: row.n, sender: row.sender.clone(), turn: meant };
     let mut entries = vec![Draft::by(actor(&row.sender), Place::turn(meant), body)];
     entries.extend(turn::closings(session, crate::fact::Ending::Interrupted, ""));
-    entries.push(Draft::system(Place::turn(meant), TurnInterrupted { usage: turn.usage }));
+    entries.push(Draft::system(Place::turn(meant), TurnInterrupted { usage: turn.usage, reason: None }));
     Decision { entries, drops_guest: true, then: Then::Again }
 }
 
 fn answered(session: &Session, row: &Row, question: &str, value: &str) -> Decision {
+    let held = hook::held(session, question);
     let entry = match &session.turn {
+        // An agent cannot approve itself, nor can a trigger for it.
+        Some(_) if held.is_some() && !matches!(row.sender, Sender::Operator(_)) => {
+            reject(row.n, "only an operator may answer what a hook asks")
+        }
         Some(turn) if session.questions.contains(question) => Draft::by(
             actor(&row.sender),
-            Place::turn(turn.number),
+            held.unwrap_or(Place::turn(turn.number)),
             UserAnswer {
                 n: row.n,
                 sender: row.sender.clone(),
@@ -136,12 +144,19 @@ pub(crate) fn answer(session: &mut Session, body: &UserAnswer) -> Applied {
     if !session.questions.remove(&body.question) {
         return Err("its question is not open");
     }
-    session.pending.answers.push(Answer {
-        question: body.question.clone(),
-        sender: body.sender.clone(),
-        value: body.value.clone(),
-    });
+    let belongs_to_call = hook::held(session, &body.question).is_some();
+    if !belongs_to_call {
+        session.pending.answers.push(Answer {
+            question: body.question.clone(),
+            sender: body.sender.clone(),
+            value: body.value.clone(),
+        });
+    }
     let turn = session.turn.as_mut().ok_or("there is no turn that could have asked")?;
+    if let Some(step) = turn.step.as_mut().filter(|_| belongs_to_call) {
+        // A re-run because a person answered does not count (R5).
+        (step.progressed, step.excused, step.reruns) = (false, true, 0);
+    }
     if session.questions.is_empty() && matches!(turn.waiting, Some(WaitOn::Answers(_))) {
         turn.waiting = None;
     }

@@ -24,6 +24,9 @@ pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Re
     {
         return Err(Refusal::Rule("a tool or hook names a component that the session does not have"));
     }
+    if !created.components.iter().all(|component| component.grants.is_within(&component.asks)) {
+        return Err(Refusal::Rule("a component may not be granted what it does not ask for"));
+    }
     Ok(Decision::append(vec![Draft::system(Place::default(), created)]))
 }
 

@@ -1,8 +1,11 @@
 //! One family of inputs a file: what is decided on them, and how their entries are folded.
 
+pub mod asking;
 pub(crate) mod call;
 pub mod firing;
+pub(crate) mod grants;
 pub(crate) mod hook;
+pub(crate) mod http;
 pub(crate) mod inbox;
 pub(crate) mod life;
 pub(crate) mod record;

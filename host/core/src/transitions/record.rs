@@ -3,15 +3,12 @@
 
 use rewake_wire::Outcome;
 
-use super::hook::binding;
+use super::{asking, http};
 use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
-use crate::fact::{
-    CUSTOM, CallRetried, Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ToolStarted,
-    ToolsRequested,
-};
+use crate::fact::{CUSTOM, CallRetried, Fact, HookEvent, SessionTitled, ToolStarted, ToolsRequested};
 use crate::limits;
 use crate::session::{CallKind, Session, Step};
 
@@ -19,9 +16,12 @@ use crate::session::{CallKind, Session, Step};
 pub(crate) fn record(session: &Session, draft: Draft) -> Result<Decision, Refusal> {
     match &draft.fact {
         Fact::SnapshotTaken(_) => {}
-        Fact::HookStarted(body) if body.source.is_some() => session_start(session, draft.place, body)?,
-        Fact::HookVerdict(body) if draft.place.step == 0 => judged(session, draft.place, body)?,
-        // Diagnostics of a hook that is told of the start.
+        Fact::HookStarted(body) if body.source.is_some() || draft.place.step == 0 => {
+            asking::fired(session, draft.place, body)?;
+        }
+        Fact::HookVerdict(body) if draft.place.step == 0 => asking::judged(session, draft.place, body)?,
+        Fact::TurnWaiting(body) => asking::waits(session, draft.place, body)?,
+        // Diagnostics of a hook that the session itself asks.
         Fact::LogLines(_) if draft.place.step == 0 => {}
         Fact::CallRetried(body) if draft.place.step == 0 => retried(session, draft.place, body)?,
         fact => {
@@ -29,7 +29,16 @@ pub(crate) fn record(session: &Session, draft: Draft) -> Result<Decision, Refusa
             of_step(session, step, draft.place, fact)?;
         }
     }
-    Ok(Decision { entries: vec![draft], then: Then::Again, drops_guest: false })
+    let titled = match &draft.fact {
+        Fact::HookVerdict(body) => body.changes.title.clone(),
+        _ => None,
+    };
+    let named = titled.map(|title| {
+        let title = limits::cut_chars(&title, limits::TITLE_CHARS_MAX);
+        Draft::by(draft.actor.clone(), draft.place, SessionTitled { title })
+    });
+    let entries = std::iter::once(draft).chain(named).collect();
+    Ok(Decision { entries, then: Then::Again, drops_guest: false })
 }
 
 fn in_open_step(session: &Session, place: Place) -> Result<&Step, Refusal> {
@@ -40,7 +49,7 @@ fn in_open_step(session: &Session, place: Place) -> Result<&Step, Refusal> {
 }
 
 fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<(), Refusal> {
-    if opens_call(fact) {
+    if opens_call(fact) || http::opens_call(step, place, fact) {
         if session.head.seq >= limits::SESSION_ENTRIES_MAX {
             return Err(Refusal::Limit {
                 what: "entries of a session",
@@ -64,6 +73,12 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         Fact::ModelStarted(_) => Ok(()),
         Fact::ModelCompleted(body) => is_kind(session, body.start, place, CallKind::Model),
         Fact::ModelLost(body) => is_kind(session, body.start, place, CallKind::Model),
+        Fact::HttpStarted(body) => http::started(session, step, place, body),
+        Fact::HttpCompleted(body) => match body.start {
+            Some(start) => is_kind(session, start, place, CallKind::Http),
+            None => http::refused(step, place, body),
+        },
+        Fact::HttpLost(body) => is_kind(session, body.start, place, CallKind::Http),
         Fact::ToolsRequested(body) => requested(session, body),
         Fact::ToolStarted(body) => tool_started(session, step, place, body),
         Fact::ToolCompleted(body) => match body.start {
@@ -72,8 +87,9 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         },
         Fact::ToolLost(body) => is_kind(session, body.start, place, CallKind::Tool),
         Fact::CallRetried(body) => retried(session, place, body),
-        Fact::HookStarted(body) => asked(step, place, body),
-        Fact::HookVerdict(body) => judged(session, place, body),
+        Fact::HookStarted(body) => asking::asked(session, step, place, body),
+        Fact::HookVerdict(body) => asking::judged(session, place, body),
+        Fact::QuestionAsked(body) => asking::question(step, place, body),
         _ => Err(Refusal::Rule("a step may not record that")),
     }
 }
@@ -99,57 +115,23 @@ fn within(what: &'static str, got: usize, max: usize) -> Result<(), Refusal> {
     if got > max { Err(Refusal::Limit { what, got: got as u64, max: max as u64 }) } else { Ok(()) }
 }
 
-fn session_start(session: &Session, place: Place, body: &HookStarted) -> Result<(), Refusal> {
-    let is_due = super::firing::due(session).iter().any(|firing| {
-        firing.hook == body.hook
-            && Some(firing.source) == body.source
-            && firing.binding == body.binding
-            && firing.start.is_none()
-    });
-    if is_due && body.event == HookEvent::SessionStart && place.step == 0 {
-        Ok(())
-    } else {
-        Err(Refusal::Rule("the hook is not due to be told of the start"))
-    }
-}
-
-/// A use is judged by the hooks that its request names, and once by each: nobody asks until it is allowed.
-fn asked(step: &Step, place: Place, body: &HookStarted) -> Result<(), Refusal> {
-    if body.event != HookEvent::PreToolUse || !use_at(step, place)?.hooks.contains(&body.hook) {
-        return Err(Refusal::Rule("the hook is none of those that must judge the use"));
-    }
-    let before = |entry: &Entry| {
-        entry.place == place && matches!(&entry.fact, Fact::HookStarted(one) if one.hook == body.hook)
-    };
-    if at(step, place.ordinal).any(before) {
-        return Err(Refusal::Rule("the hook was asked about the use before"));
-    }
-    Ok(())
-}
-
-fn judged(session: &Session, place: Place, body: &HookVerdict) -> Result<(), Refusal> {
-    is_open(session, body.start, place)?;
-    match session.calls[&body.start].kind {
-        CallKind::Hook(open) if open.hook == body.hook && open.binding == body.binding => Ok(()),
-        CallKind::Hook(_) => Err(Refusal::Rule("a verdict is bound to what was asked")),
-        CallKind::Model | CallKind::Tool => Err(Refusal::Rule("an end of another kind")),
-    }
-}
-
 fn requested(session: &Session, body: &ToolsRequested) -> Result<(), Refusal> {
     within("tool uses of one call", body.uses.len(), limits::USES_MAX)?;
     let bytes = body.uses.iter().map(|one| one.input.len() + one.name.len() + one.id.len()).sum();
     within("bytes of the inputs of one call's tool uses", bytes, limits::TOOL_INPUTS_BYTES_MAX)?;
     let hooks = &session.pins().hooks;
-    let judges = |hook: &u32| hooks.get(*hook as usize).is_some_and(|pin| pin.event == HookEvent::PreToolUse);
-    if !body.uses.iter().all(|one| one.hooks.iter().all(judges)) {
+    let event = |hook: &u32| hooks.get(*hook as usize).map(|pin| pin.event);
+    let judges = |hook: &u32| event(hook) == Some(HookEvent::PreToolUse);
+    let hears =
+        |hook: &u32| matches!(event(hook), Some(HookEvent::PostToolUse | HookEvent::PostToolUseFailure));
+    if !body.uses.iter().all(|one| one.hooks.iter().all(judges) && one.after.iter().all(hears)) {
         return Err(Refusal::Rule("a use names a hook that the session does not have for it"));
     }
     Ok(())
 }
 
 /// The request that a place belongs to, and its use there.
-fn use_at(step: &Step, place: Place) -> Result<&crate::fact::RequestedUse, Refusal> {
+pub(super) fn use_at(step: &Step, place: Place) -> Result<&crate::fact::RequestedUse, Refusal> {
     let request = at(step, place.ordinal).find_map(|entry| match &entry.fact {
         Fact::ToolsRequested(body) => Some(body),
         _ => None,
@@ -160,7 +142,7 @@ fn use_at(step: &Step, place: Place) -> Result<&crate::fact::RequestedUse, Refus
 }
 
 /// The entries of one call, newest first; calls do not overlap, so the search ends where it must.
-fn at(step: &Step, ordinal: u32) -> impl Iterator<Item = &Entry> {
+pub(super) fn at(step: &Step, ordinal: u32) -> impl Iterator<Item = &Entry> {
     step.entries
         .iter()
         .rev()
@@ -169,40 +151,29 @@ fn at(step: &Step, ordinal: u32) -> impl Iterator<Item = &Entry> {
         .filter(move |entry| entry.place.ordinal == ordinal)
 }
 
-/// R4 and hooks.md: a tool runs only as it was asked for, by its pinned definition, and after every
-/// hook that must judge it has let exactly this pass.
+/// R4 and hooks.md: a tool runs only as it was asked for, or as a hook that may rewrites it, by its pinned
+/// definition, and after every hook that must judge it has let exactly this pass.
 fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted) -> Result<(), Refusal> {
+    const ASKED: Refusal = Refusal::Rule("a tool may start only with the arguments that were requested");
     let requested = use_at(step, place)?;
-    if requested.name != body.name || requested.arguments != body.arguments {
-        return Err(Refusal::Rule("a tool may start only with the arguments that were requested"));
+    if requested.name != body.name {
+        return Err(ASKED);
     }
     let pin = session.pins().tools.iter().find(|tool| tool.name == body.name);
-    if pin.is_none_or(|tool| tool.definition != body.definition || tool.effect != body.class) {
+    let Some(pin) = pin.filter(|tool| tool.definition == body.definition && tool.effect == body.class) else {
         return Err(Refusal::Rule("a tool may start only by its pinned definition and class"));
-    }
+    };
     let begun = |entry: &&Entry| {
         entry.place == place && matches!(entry.fact, Fact::ToolStarted(_) | Fact::ToolCompleted(_))
     };
     if at(step, place.ordinal).any(|entry| begun(&entry)) {
         return Err(Refusal::Rule("the use was started or refused before"));
     }
-    let expected = binding(&session.id, place, body.definition, body.arguments);
-    for hook in &requested.hooks {
-        let passed = at(step, place.ordinal).any(|entry| match &entry.fact {
-            Fact::HookVerdict(verdict) => {
-                entry.place == place
-                    && verdict.hook == *hook
-                    && verdict.decision != Verdict::Deny
-                    && verdict.binding == expected
-                    && body.verdicts.contains(&entry.seq)
-            }
-            _ => false,
-        });
-        if !passed {
-            return Err(Refusal::Rule("a hook that must judge the use has not let it pass"));
-        }
+    if session.turn.as_ref().is_some_and(|turn| turn.ending.is_some()) {
+        return Err(Refusal::Rule("a hook ends the turn; nothing of it starts any more"));
     }
-    Ok(())
+    let arguments = asking::let_pass(session, step, place, requested, pin, &body.verdicts)?;
+    if arguments == body.arguments { Ok(()) } else { Err(ASKED) }
 }
 
 fn refused(step: &Step, place: Place, outcome: Outcome) -> Result<(), Refusal> {
@@ -231,7 +202,7 @@ fn retried(session: &Session, place: Place, body: &CallRetried) -> Result<(), Re
     Ok(())
 }
 
-fn is_open(session: &Session, start: u64, place: Place) -> Result<(), Refusal> {
+pub(super) fn is_open(session: &Session, start: u64, place: Place) -> Result<(), Refusal> {
     match session.calls.get(&start) {
         Some(call) if call.place == place => Ok(()),
         _ => Err(Refusal::Rule("an end needs an open start at the same place")),

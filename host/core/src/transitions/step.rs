@@ -29,7 +29,7 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
             }
             check_next(session, &next)?;
             entries.push(Draft::agent(place, StepCompleted { next: next.clone(), state, calls }));
-            entries.extend(turn::follow(turn, &next));
+            entries.extend(turn::follow(session, turn, &next));
         }
         StepOutcome::Broken { how, scope, code, detail } => {
             let mut failure = turn::fail(session, turn, how, scope, &code, &detail);
@@ -128,6 +128,11 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
         return Err("it starts from another state than the last completed step saved");
     }
     turn.steps += 1;
+    if std::mem::take(&mut turn.stop.blocked) {
+        turn.stop.rounds += 1;
+    }
+    turn.stop.heard.clear();
+    turn.blocked = None;
     turn.after = None;
     turn.waiting = None;
     turn.step = Some(Step {
@@ -141,6 +146,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
         excused: false,
     });
     session.pending = StepInput::default();
+    session.heard.clear();
     session.load.stepped = true;
     session.load.crashed = 0;
     Ok(())

@@ -6,8 +6,9 @@ use crate::decide::{Advance, Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    Ending, Fact, Lost, ModelLost, Next, QuestionWithdrawn, Scope, StepAborted, StepRerun, StepStarted,
-    ToolLost, TurnCompleted, TurnFailed, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
+    AgentMessage, Ending, Fact, HookEvent, HttpLost, Lost, ModelLost, Next, QuestionWithdrawn, Scope,
+    StepAborted, StepRerun, StepStarted, ToolLost, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted,
+    TurnSteered, TurnWaiting, Unfinished, WaitOn,
 };
 use crate::ids::Digest;
 use crate::limits;
@@ -16,13 +17,21 @@ use crate::session::{CallKind, Session, Step, Turn};
 /// Decides what is due.
 pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, Refusal> {
     if session.ended.is_some() {
-        return Ok(Decision::then(Then::Ended));
+        let firings = firing::due(session);
+        return Ok(Decision::then(match (advance.running, firings.is_empty()) {
+            (true, _) => Then::Idle(None),
+            (false, true) => Then::Ended,
+            (false, false) => Then::Fire(firings),
+        }));
     }
     let rows: Vec<_> = advance.rows.iter().filter(|row| !session.taken.contains(row.n)).cloned().collect();
     if let Some(decision) = inbox::controls(session, &rows) {
         return Ok(decision);
     }
     let Some(turn) = &session.turn else { return Ok(open(session, &advance, &rows)) };
+    if let Some(reason) = &turn.ending {
+        return Ok(end_by_hook(session, turn, reason));
+    }
     if advance.running {
         return Ok(Decision::then(Then::Idle(None)));
     }
@@ -31,7 +40,17 @@ pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, R
         return Ok(fire(session, turn, firings));
     }
     if let Some(step) = &turn.step {
-        return Ok(go_on_with(session, turn, step, &advance));
+        // A call of it waits for a person: then it is not run again before the answer is there (R10).
+        return Ok(match &turn.waiting {
+            Some(_) if !session.questions.is_empty() => Decision::then(Then::Idle(None)),
+            _ => go_on_with(session, turn, step, &advance),
+        });
+    }
+    if let Some(why) =
+        turn.blocked.as_ref().filter(|_| turn.steps == 0 && session.pending.messages.is_empty())
+    {
+        let failure = fail(session, turn, Ending::Failed, Scope::Turn, "prompt_blocked", why);
+        return Ok(Decision::append(failure));
     }
     if let Some(WaitOn::Time { on_message: true, .. }) = &turn.waiting {
         let (mut entries, commands) = inbox::messages(&rows, turn.number);
@@ -57,6 +76,14 @@ fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> D
     }
     entries.push(Draft::system(Place::turn(number), TurnStarted { commands }));
     Decision::append(entries)
+}
+
+/// A hook ends the turn, whatever else was decided (hooks.md).
+fn end_by_hook(session: &Session, turn: &Turn, reason: &str) -> Decision {
+    let mut entries = closings(session, Ending::Interrupted, reason);
+    let reason = Some(limits::cut(reason, limits::DETAIL_BYTES_MAX));
+    entries.push(Draft::system(Place::turn(turn.number), TurnInterrupted { usage: turn.usage, reason }));
+    Decision { entries, drops_guest: true, then: Then::Again }
 }
 
 fn fire(session: &Session, turn: &Turn, firings: Vec<firing::Firing>) -> Decision {
@@ -113,6 +140,9 @@ fn next_step(session: &Session, turn: &Turn, advance: &Advance) -> Decision {
         };
         return Decision::then(Then::Idle(until));
     }
+    if turn.after == Some(Next::Done) && !(turn.stop.blocked && turn.stop.rounds < limits::STOP_ROUNDS_MAX) {
+        return Decision::append(vec![complete(turn)]);
+    }
     if turn.steps >= limits::TURN_STEPS_MAX {
         let detail = format!("a turn has at most {} steps", limits::TURN_STEPS_MAX);
         return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "steps", &detail));
@@ -120,8 +150,10 @@ fn next_step(session: &Session, turn: &Turn, advance: &Advance) -> Decision {
     let pins = session.pins();
     let harness = &pins.components[pins.agent.harness as usize];
     let place = Place::step(turn.number, turn.steps + 1);
+    let mut input = session.pending.clone();
+    input.contexts.extend(session.heard.iter().map(|heard| heard.text.clone()));
     let started = StepStarted {
-        input: session.pending.clone(),
+        input,
         state: session.saved,
         component: harness.digest,
         seed: Digest::of_parts([advance.seed.0.as_slice(), &turn.steps.to_le_bytes()]),
@@ -137,6 +169,7 @@ pub(crate) fn closings(session: &Session, how: Ending, detail: &str) -> Vec<Draf
         let fact: Fact = match call.kind {
             CallKind::Tool => ToolLost { start: *start, why: Lost::Interrupted }.into(),
             CallKind::Model => ModelLost { start: *start, why: Lost::Interrupted }.into(),
+            CallKind::Http => HttpLost { start: *start, why: Lost::Interrupted }.into(),
             CallKind::Hook(hook) => hook::lost(session, *start, hook, "the turn ended while it ran").into(),
         };
         entries.push(Draft::system(call.place, fact));
@@ -173,13 +206,13 @@ pub(crate) fn fail(
 }
 
 /// What a completed step's wish makes of its turn.
-pub(crate) fn follow(turn: &Turn, next: &Next) -> Vec<Draft> {
+pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next) -> Vec<Draft> {
     let place = Place::turn(turn.number);
     match next {
         Next::More => vec![],
-        Next::Done => {
-            vec![Draft::system(place, TurnCompleted { steps: turn.steps, usage: turn.usage })]
-        }
+        // Stop hooks are asked before the turn is complete.
+        Next::Done if firing::has(session, HookEvent::Stop) => vec![],
+        Next::Done => vec![complete(turn)],
         Next::Ask(questions) => {
             let asked = questions.iter().map(|question| {
                 let body = crate::fact::QuestionAsked {
@@ -201,6 +234,25 @@ pub(crate) fn follow(turn: &Turn, next: &Next) -> Vec<Draft> {
     }
 }
 
+fn complete(turn: &Turn) -> Draft {
+    let body = TurnCompleted { steps: turn.steps, usage: turn.usage };
+    Draft::system(Place::turn(turn.number), body)
+}
+
+/// Keeps the agent's last words, if a Stop hook will want them.
+pub(crate) fn said(session: &mut Session, body: &AgentMessage) -> Applied {
+    if !firing::has(session, HookEvent::Stop) {
+        return Ok(());
+    }
+    let texts = body.parts.iter().filter_map(|part| match part {
+        rewake_wire::Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    open_turn(session)?.said = Some(limits::cut_chars(&text, limits::HOOK_TEXT_CHARS_MAX));
+    Ok(())
+}
+
 pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
     if session.turn.is_some() {
         return Err("another turn is open");
@@ -220,14 +272,19 @@ pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
         step: None,
         aborted: None,
         waiting: None,
+        ending: None,
+        prompts: Default::default(),
+        blocked: None,
+        stop: Default::default(),
+        said: None,
         usage: Default::default(),
     });
     Ok(())
 }
 
+/// What it waits for stands until a step starts: a hook may refuse the message that would have ended it.
 pub(crate) fn steered(session: &mut Session) -> Applied {
-    open_turn(session)?.waiting = None;
-    Ok(())
+    open_turn(session).map(|_| ())
 }
 
 pub(crate) fn waiting(session: &mut Session, body: &TurnWaiting) -> Applied {

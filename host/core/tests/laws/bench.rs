@@ -72,6 +72,7 @@ impl Bench {
             input: "{}".into(),
             arguments: arguments(),
             hooks: hooks.to_vec(),
+            after: vec![],
         };
         bench.record(USE, ToolsRequested { uses: vec![one] }).unwrap();
         bench
@@ -153,7 +154,12 @@ pub(crate) fn arguments() -> Digest {
 
 /// What a verdict on the use must be bound to.
 pub(crate) fn bound(tool: &str) -> Digest {
-    binding(&pins::session(), USE, pins::definition(tool), arguments())
+    bound_as(USE, tool, arguments())
+}
+
+/// What a verdict on another use would be bound to.
+pub(crate) fn bound_as(place: Place, tool: &str, arguments: Digest) -> Digest {
+    binding(&pins::session(), place, &pins::qualified(tool), pins::definition(tool), arguments)
 }
 
 pub(crate) fn tool_started(tool: &str, verdicts: Vec<u64>) -> ToolStarted {
@@ -168,9 +174,9 @@ pub(crate) fn tool_started(tool: &str, verdicts: Vec<u64>) -> ToolStarted {
 }
 
 pub(crate) fn hook_started(hook: u32, binding: Digest) -> HookStarted {
-    HookStarted { hook, event: HookEvent::PreToolUse, source: None, binding }
+    HookStarted { hook, event: HookEvent::PreToolUse, source: None, message: None, binding }
 }
 
 pub(crate) fn verdict(start: u64, hook: u32, decision: Verdict, binding: Digest) -> HookVerdict {
-    HookVerdict { start, hook, decision, reason: None, context: None, binding, ms: 0, error: None }
+    HookVerdict { start, hook, decision, binding, ..HookVerdict::default() }
 }

@@ -92,7 +92,7 @@ fn turns_are_numbered_and_one_at_a_time() {
     let none = "no turn is open";
     let loaded = Bench::loaded();
     corrupt(&loaded, Place::turn(1), turn_completed(), none);
-    corrupt(&loaded, Place::turn(1), TurnInterrupted { usage: Usage::default() }, none);
+    corrupt(&loaded, Place::turn(1), TurnInterrupted { usage: Usage::default(), reason: None }, none);
     corrupt(&loaded, Place::turn(1), TurnSteered { commands: vec![] }, none);
     corrupt(&loaded, Place::turn(1), asked("q"), none);
     let mut ended = Bench::loaded();

@@ -3,10 +3,8 @@
 
 use rewake_core::codec::{Record, Seal, seal};
 use rewake_core::decide::{Advance, Decision, Input, LoadInput, Then};
-use rewake_core::entry::{Draft, Entry, Place};
-use rewake_core::fact::{
-    CallRetried, Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, Source,
-};
+use rewake_core::entry::{Draft, Entry};
+use rewake_core::fact::{CallRetried, Decision as Verdict, Fact, HookVerdict, Source};
 use rewake_core::firing::Firing;
 use rewake_core::ids::{Digest, HostId};
 use rewake_core::limits::RETRIES_MAX;
@@ -221,13 +219,8 @@ impl<'w> Driver<'w> {
         let start = match firing.start {
             Some(start) => self.world.journal[start.seq as usize - 1].clone(),
             None => {
-                let body = HookStarted {
-                    hook: firing.hook,
-                    event: HookEvent::SessionStart,
-                    source: Some(firing.source),
-                    binding: firing.binding,
-                };
-                let start = self.record(Draft::system(Place::default(), body));
+                let body = firing.started();
+                let start = self.record(Draft::system(firing.place, body));
                 self.commit();
                 self.breathe()?;
                 start
@@ -247,11 +240,10 @@ fn start_verdict(start: &Entry, lost: bool) -> Draft {
         start: start.seq,
         hook: asked.hook,
         decision: Verdict::None,
-        reason: None,
         context: (!lost).then(|| format!("{source} by {}", asked.hook)),
         binding: asked.binding,
-        ms: 0,
         error: lost.then(|| "tried too often".into()),
+        ..HookVerdict::default()
     };
     Draft::system(start.place, body)
 }

@@ -34,7 +34,17 @@ fn refused(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &'static str
 }
 
 fn completed(start: Option<u64>, outcome: Outcome) -> ToolCompleted {
-    ToolCompleted { start, outcome, parts: vec![], contexts: vec![], ms: 0, cut_bytes: 0 }
+    ToolCompleted {
+        start,
+        outcome,
+        parts: vec![],
+        contexts: vec![],
+        ms: 0,
+        cut_bytes: 0,
+        audit: rewake_core::fact::FileAudit::default(),
+        http: vec![],
+        withheld: vec![],
+    }
 }
 
 #[test]
@@ -63,14 +73,9 @@ fn a_denied_use_never_starts() {
 fn a_verdict_lets_nothing_else_pass() {
     let other = Digest::of(b"other arguments");
     let bindings = [
-        rewake_core::binding(&crate::pins::session(), USE, crate::pins::definition("send"), other),
-        rewake_core::binding(&crate::pins::session(), USE, crate::pins::definition("read"), arguments()),
-        rewake_core::binding(
-            &crate::pins::session(),
-            USE.at_index(1),
-            crate::pins::definition("send"),
-            arguments(),
-        ),
+        crate::bench::bound_as(USE, "send", other),
+        crate::bench::bound_as(USE, "read", arguments()),
+        crate::bench::bound_as(USE.at_index(1), "send", arguments()),
         Digest::default(),
     ];
     for bound in bindings {
@@ -188,6 +193,7 @@ fn a_request_names_few_uses_and_hooks_that_exist() {
             input: "{}".into(),
             arguments: arguments(),
             hooks,
+            after: vec![],
         };
         ToolsRequested { uses: vec![one; count] }
     };
@@ -256,7 +262,7 @@ fn a_full_journal_takes_ends_and_no_starts() {
 
 #[test]
 fn only_hooks_that_are_due_are_told_of_the_start() {
-    let not_due = "the hook is not due to be told of the start";
+    let not_due = "the hook is not due to be asked";
     let mut bench = Bench::in_turn();
     let firing = match bench.due(vec![]).then {
         rewake_core::decide::Then::Fire(firings) => firings[0],
@@ -266,6 +272,7 @@ fn only_hooks_that_are_due_are_told_of_the_start() {
         hook: GREETER,
         event: HookEvent::SessionStart,
         source: Some(Source::Startup),
+        message: None,
         binding: firing.binding,
     };
     let place = Place::default();
@@ -317,6 +324,7 @@ fn what_a_guest_says_and_asks_for_is_bounded() {
             input: "x".repeat(bytes),
             arguments: arguments(),
             hooks: vec![],
+            after: vec![],
         };
         ToolsRequested { uses: vec![one] }
     };

@@ -240,6 +240,9 @@ impl Guest<'_, '_> {
                 contexts: vec![],
                 ms: 0,
                 cut_bytes: 0,
+                audit: rewake_core::fact::FileAudit::default(),
+                http: vec![],
+                withheld: Vec::new(),
             };
             let done = Draft::system(start.place, body);
             let lost = Draft::system(start.place, ToolLost { start: start.seq, why: Lost::Limit });
@@ -268,6 +271,7 @@ impl Guest<'_, '_> {
             arguments: rewake_core::canonical::digest(&input).expect("it is JSON"),
             input,
             hooks: hooks.iter().filter_map(|(hook, gate)| gate.map(|_| *hook)).collect(),
+            after: vec![],
         }
     }
 
@@ -279,7 +283,13 @@ impl Guest<'_, '_> {
         place: Place,
         recorded: &Recorded,
     ) -> Result<Option<Vec<u64>>, Stop> {
-        let bound = binding(&self.driver.world.id, place, pins::definition(&asked.name), asked.arguments);
+        let bound = binding(
+            &self.driver.world.id,
+            place,
+            &pins::qualified(&asked.name),
+            pins::definition(&asked.name),
+            asked.arguments,
+        );
         let mut verdicts = Some(Vec::new());
         for hook in &asked.hooks {
             let gate = if *hook == GUARD { one.guard } else { one.adviser }.expect("it is among the hooks");
@@ -289,7 +299,8 @@ impl Guest<'_, '_> {
                     Some(start) => start,
                     None => {
                         let event = HookEvent::PreToolUse;
-                        let body = HookStarted { hook: *hook, event, source: None, binding: bound };
+                        let body =
+                            HookStarted { hook: *hook, event, source: None, message: None, binding: bound };
                         let start = self.driver.record(Draft::system(place, body));
                         self.driver.commit();
                         self.driver.breathe()?;
@@ -344,6 +355,9 @@ impl Guest<'_, '_> {
                 contexts: vec![],
                 ms: 0,
                 cut_bytes: 0,
+                audit: rewake_core::fact::FileAudit::default(),
+                http: vec![],
+                withheld: Vec::new(),
             };
             self.driver.record(Draft::system(place, body));
             return None;
@@ -418,7 +432,6 @@ fn verdict(start: &Entry, hook: u32, gate: Gate, binding: Digest) -> Draft {
             OnError::Allow => (Verdict::None, Some("it failed".to_owned())),
         },
     };
-    let body =
-        HookVerdict { start: start.seq, hook, decision, reason: None, context: None, binding, ms: 0, error };
+    let body = HookVerdict { start: start.seq, hook, decision, binding, error, ..HookVerdict::default() };
     Draft::system(start.place, body)
 }

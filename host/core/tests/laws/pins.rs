@@ -28,6 +28,11 @@ pub(crate) fn session() -> SessionId {
     SessionId::parse("ses_laws").expect("it has the prefix and letters")
 }
 
+/// The name of a tool that verdicts are bound to.
+pub(crate) fn qualified(tool: &str) -> String {
+    format!("laws/agent:{tool}")
+}
+
 /// The digest of a tool's definition.
 pub(crate) fn definition(tool: &str) -> Digest {
     Digest::of_parts([b"definition".as_slice(), tool.as_bytes()])
@@ -46,6 +51,7 @@ pub(crate) fn created() -> Created {
             name: "laws/agent".into(),
             version: "0.1.0".into(),
             digest: Digest::of(b"bundle"),
+            approved_by: None,
         }],
         components: vec![
             component("loop", PluginKind::Harness),
@@ -73,6 +79,7 @@ fn component(name: &str, kind: PluginKind) -> ComponentPin {
         kind,
         digest: Digest::of(name.as_bytes()),
         state_version: 1,
+        asks: Grants::default(),
         grants: Grants::default(),
         limits: GuestLimits {
             memory_bytes_max: 64 << 20,
@@ -97,5 +104,5 @@ fn tool(name: &str, effect: Effect) -> ToolPin {
 }
 
 fn hook(event: HookEvent, matcher: &str, on_error: OnError) -> HookPin {
-    HookPin { component: 2, event, matcher: matcher.into(), on_error, timeout_ms: 2_000 }
+    HookPin { component: 2, event, matcher: matcher.into(), on_error, timeout_ms: 2_000, rewrites: false }
 }

@@ -4,8 +4,9 @@
 //! Knows how an ask is written and what it could reach. Does not know operators or addresses.
 
 use std::fmt;
+use std::net::IpAddr;
 
-use rewake_core::grant::Access;
+use rewake_core::grant::{Access, HttpGrant, Scheme, SecretGrant};
 use serde_spanned::Spanned;
 
 use super::error::{Invalid, quote, quote_all};
@@ -49,10 +50,14 @@ pub enum FsSource {
 /// A host that a component asks to reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpAsk {
+    /// Over TLS, or in clear text.
+    pub scheme: Scheme,
     /// Which hosts.
     pub host: HostPattern,
     /// Methods, in upper case, each once, in the order of the manifest.
     pub methods: Vec<String>,
+    /// Whether the receiver does a `PUT` or `DELETE` once for each `Idempotency-Key`.
+    pub honours_key: bool,
     /// A secret that the host adds to allowed requests.
     pub secret: Option<Secret>,
     /// The author's reason, shown to who grants it.
@@ -103,14 +108,35 @@ impl Asks {
             Access::ReadOnly => format!("fs:{}:ro", ask.source),
             Access::ReadWrite => format!("fs:{}:rw", ask.source),
         });
-        let http = self
-            .http
-            .iter()
-            .flat_map(|ask| ask.methods.iter().map(|method| format!("http:{}:{method}", ask.host)));
+        let http = self.http.iter().flat_map(|ask| ask.methods.iter().map(|method| ask.line(method)));
         let mut asks: Vec<String> = fs.chain(http).collect();
         asks.sort_unstable();
         asks.dedup();
         asks
+    }
+}
+
+impl HttpAsk {
+    /// One method of it as it is shown and allowed: `http:api.example.com:GET`, and for clear text
+    /// `http:http://127.0.0.1:8080:GET`.
+    pub fn line(&self, method: &str) -> String {
+        match self.scheme {
+            Scheme::Https => format!("http:{}:{method}", self.host),
+            Scheme::Http => format!("http:http://{}:{method}", self.host),
+        }
+    }
+
+    /// The grant that the allowed ones of its lines amount to; none, if none is.
+    pub fn grant(&self, is_allowed: impl Fn(&str) -> bool) -> Option<HttpGrant> {
+        let methods = self.methods.iter().filter(|method| is_allowed(&self.line(method)));
+        let methods: Vec<String> = methods.cloned().collect();
+        let secret = self.secret.as_ref().map(|secret| SecretGrant {
+            config: secret.config.get_ref().clone(),
+            header: secret.header.clone(),
+            format: secret.format.clone(),
+        });
+        let (scheme, host, honours_key) = (self.scheme, self.host.to_string(), self.honours_key);
+        (!methods.is_empty()).then_some(HttpGrant { scheme, host, methods, honours_key, secret })
     }
 }
 
@@ -126,7 +152,7 @@ impl fmt::Display for FsSource {
 }
 
 impl FsSource {
-    pub(super) fn parse(text: &str) -> Result<FsSource, Invalid> {
+    pub(crate) fn parse(text: &str) -> Result<FsSource, Invalid> {
         let word = |name: &str| {
             !name.is_empty()
                 && name.len() <= 64
@@ -185,6 +211,13 @@ impl HostPattern {
         self.host == HostName::Any
     }
 
+    /// The one address that it means, if it is written as one.
+    pub fn address(&self) -> Option<IpAddr> {
+        let HostName::Exact(host) = &self.host else { return None };
+        let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        inner.unwrap_or(host).parse().ok()
+    }
+
     /// Whether a request to this host and port is asked for. Without a port the pattern means the
     /// scheme's own, which `default_port` is.
     pub fn matches(&self, host: &str, port: u16, default_port: u16) -> bool {
@@ -196,7 +229,12 @@ impl HostPattern {
                 .strip_suffix(domain.as_str())
                 .is_some_and(|below| below.len() > 1 && below.ends_with('.')),
         };
-        named && port == self.port.unwrap_or(default_port)
+        named && self.matches_port(port, default_port)
+    }
+
+    /// Whether this port is asked for. Without one the pattern means `default_port`.
+    pub fn matches_port(&self, port: u16, default_port: u16) -> bool {
+        port == self.port.unwrap_or(default_port)
     }
 }
 
@@ -214,7 +252,7 @@ impl fmt::Display for HostPattern {
     }
 }
 
-pub(super) fn method(text: &str) -> Result<String, Invalid> {
+pub(crate) fn method(text: &str) -> Result<String, Invalid> {
     if METHODS.contains(&text) {
         return Ok(text.to_owned());
     }

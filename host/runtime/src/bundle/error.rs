@@ -58,10 +58,12 @@ pub struct Invalid {
 }
 
 /// A text file and the name a person knows it by; cheap to clone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SourceText {
     name: Arc<str>,
     text: Arc<str>,
+    /// Bytes that are never shown: they may be a secret.
+    hidden: Arc<[Range<usize>]>,
 }
 
 impl Error {
@@ -182,10 +184,22 @@ impl fmt::Display for Invalid {
     }
 }
 
+/// Without the text: it may hold secrets.
+impl fmt::Debug for SourceText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SourceText({})", self.name)
+    }
+}
+
 impl SourceText {
     /// `name` is shown in errors.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceText {
-        SourceText { name: name.into(), text: text.into() }
+        SourceText { name: name.into(), text: text.into(), hidden: Arc::default() }
+    }
+
+    /// The same text, of which these bytes are never shown.
+    pub(crate) fn hiding(self, hidden: Vec<Range<usize>>) -> SourceText {
+        SourceText { hidden: hidden.into(), ..self }
     }
 
     /// The name shown in errors.
@@ -217,8 +231,16 @@ impl SourceText {
             line: self.text[..line_start].matches('\n').count() + 1,
             column: self.text[line_start..start].chars().count() + 1,
             width: self.text[start..end.min(line_end)].chars().count().max(1),
-            text: self.text[line_start..line_end].trim_end_matches('\r').to_owned(),
+            text: self.shown(line_start..line_end).trim_end_matches('\r').to_owned(),
         }
+    }
+
+    /// A piece of the text, with a star for every character that is never shown.
+    fn shown(&self, range: Range<usize>) -> String {
+        let start = range.start;
+        let is_hidden = |at: usize| self.hidden.iter().any(|hidden| hidden.contains(&at));
+        let chars = self.text[range].char_indices();
+        chars.map(|(at, c)| if is_hidden(start + at) { '*' } else { c }).collect()
     }
 
     fn floor(&self, at: usize) -> usize {

@@ -135,8 +135,17 @@ impl HookEvent {
     pub const fn fired(self) -> Option<fact::HookEvent> {
         match self {
             HookEvent::SessionStart => Some(fact::HookEvent::SessionStart),
+            HookEvent::UserPromptSubmit => Some(fact::HookEvent::UserPromptSubmit),
             HookEvent::PreToolUse => Some(fact::HookEvent::PreToolUse),
-            _ => None,
+            HookEvent::PostToolUse => Some(fact::HookEvent::PostToolUse),
+            HookEvent::PostToolUseFailure => Some(fact::HookEvent::PostToolUseFailure),
+            HookEvent::Stop => Some(fact::HookEvent::Stop),
+            HookEvent::SessionEnd => Some(fact::HookEvent::SessionEnd),
+            HookEvent::SubagentStart
+            | HookEvent::SubagentStop
+            | HookEvent::PreCompact
+            | HookEvent::PostCompact
+            | HookEvent::Notification => None,
         }
     }
 }

@@ -10,20 +10,21 @@ mod component;
 mod digest;
 mod error;
 mod files;
-mod limits;
+pub(crate) mod limits;
 mod load;
 mod manifest;
 mod matcher;
 mod names;
-mod reader;
+pub(crate) mod reader;
 mod set;
 #[cfg(test)]
 mod tests;
 mod tools;
 
+pub(crate) use asks::method;
 pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
 pub use component::{CONTRACT, Inspected, inspect};
-pub(crate) use error::quote;
+pub(crate) use error::{nearest, quote, quote_all};
 pub use error::{Error, Invalid, Place, Problem, SourceText};
 pub use limits::{
     BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
@@ -35,5 +36,6 @@ pub use manifest::{
 };
 pub use matcher::{GrantKind, HookEvent, Matcher, TriedOn};
 pub use names::{Name, Use};
+pub(crate) use names::{component_name, duration, size_bytes};
 pub use set::{BundleSet, load_set};
 pub use tools::{Chosen, Offer, ToolPick, select};

@@ -70,7 +70,7 @@ impl FromStr for Use {
 }
 
 /// A component's name: a word of lower-case letters, digits, `-` and `_`.
-pub(super) fn component_name(text: &str) -> Result<String, Invalid> {
+pub(crate) fn component_name(text: &str) -> Result<String, Invalid> {
     if is_word(text, b"-_") {
         return Ok(text.to_owned());
     }
@@ -130,7 +130,7 @@ pub(super) fn mount_path(text: &str) -> Result<String, Invalid> {
 }
 
 /// A size with its unit, in bytes.
-pub(super) fn size_bytes(text: &str) -> Result<u64, Invalid> {
+pub(crate) fn size_bytes(text: &str) -> Result<u64, Invalid> {
     let help = "write a whole number and a unit: \"512KiB\", \"64MiB\" or \"1GiB\"";
     let (number, unit) = number_and_unit(text);
     let scale = match unit {
@@ -152,7 +152,7 @@ pub(super) fn size_bytes(text: &str) -> Result<u64, Invalid> {
 }
 
 /// A duration with its unit.
-pub(super) fn duration(text: &str) -> Result<Duration, Invalid> {
+pub(crate) fn duration(text: &str) -> Result<Duration, Invalid> {
     let help = "write a whole number and a unit: \"500ms\", \"5s\" or \"2m\"";
     let (number, unit) = number_and_unit(text);
     let scale_ms = match unit {

@@ -3,7 +3,7 @@
 use rewake_core::decide::{Input, StepEnd, StepOutcome};
 use rewake_core::entry::{Draft, Place};
 use rewake_core::error::Refusal;
-use rewake_core::fact::{Ending, Fact, Scope, SnapshotTaken, StateRef};
+use rewake_core::fact::{Ending, Fact, LogLines, Scope, SnapshotTaken, StateRef};
 use rewake_store::{SavedState, Snapshot};
 use tracing::warn;
 
@@ -29,6 +29,7 @@ impl Driver {
             }
             Ended::Host(why) => return Err(Fatal::Host(why)),
             Ended::Dropped => return Err(Fatal::Host("a task of the step died".into())),
+            Ended::Waiting => return self.step_waits(logs).await,
         };
         loop {
             let through = self.cx.store.through(&self.cx.id).await?;
@@ -46,6 +47,17 @@ impl Driver {
                 return Ok(());
             }
         }
+    }
+
+    /// The step has asked a person: its instance is gone, and it is run again when the answer is there (R10).
+    /// A re-run is fed what is recorded, so that its diagnostics must be kept now.
+    async fn step_waits(&mut self, logs: Option<LogLines>) -> Result<(), Fatal> {
+        if let (Some(logs), Some((turn, step))) = (logs, self.ledger.session.open_step()) {
+            let draft = Draft::agent(Place::step(turn, step.number), logs);
+            self.record(draft)?;
+        }
+        self.ledger.flush(None).await?;
+        self.snapshot(self.snapshot_entries).await
     }
 
     /// What the step's end comes to. One that the rules refuse is the harness's failure.

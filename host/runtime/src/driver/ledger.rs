@@ -10,7 +10,7 @@ use rewake_core::fact::Fact;
 use rewake_core::ids::Head;
 use rewake_core::session::Session;
 use rewake_core::{decide, view};
-use rewake_store::{Append, Projection, SavedState, Store, StoreError};
+use rewake_store::{Append, Blob, Projection, SavedState, Store, StoreError};
 
 use super::Fatal;
 use crate::live::{Followers, Live};
@@ -25,6 +25,7 @@ pub(super) struct Ledger {
     records: Vec<Record>,
     entries: Vec<Entry>,
     taken: Vec<u64>,
+    blobs: Vec<Blob>,
     state: Option<SavedState>,
     followers: Followers,
 }
@@ -40,6 +41,7 @@ impl Ledger {
             records: Vec::new(),
             entries: Vec::new(),
             taken: Vec::new(),
+            blobs: Vec::new(),
             state: None,
             followers,
         }
@@ -72,6 +74,11 @@ impl Ledger {
         self.state = Some(state);
     }
 
+    /// Keeps bytes that staged entries name; they go to the disk with them.
+    pub(super) fn keep(&mut self, blobs: Vec<Blob>) {
+        self.blobs.extend(blobs);
+    }
+
     /// Whether something is not on the disk.
     pub(super) fn is_dirty(&self) -> bool {
         !self.records.is_empty()
@@ -90,7 +97,7 @@ impl Ledger {
             taken: std::mem::take(&mut self.taken),
             inbox_through,
             state: self.state.take(),
-            blobs: Vec::new(),
+            blobs: std::mem::take(&mut self.blobs),
             projection: Projection::of(&self.session),
         };
         self.store.append(append).await?;

@@ -29,7 +29,7 @@ use self::ledger::Ledger;
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
 use crate::event::{Event, Port, Unrecorded};
-use crate::hooks;
+use crate::hooks::{self, Told};
 use crate::lease::Keeper;
 use crate::live::{Followers, Gone, Live};
 use crate::load::Folded;
@@ -155,11 +155,13 @@ impl Driver {
     }
 
     async fn run(&mut self, load: LoadInput) -> Result<Gone, Fatal> {
-        if self.ledger.session.ended.is_some() {
+        if self.ledger.session.ended.is_some() && !self.ledger.session.has_farewells() {
             return Ok(Gone::Ended);
         }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
+        let narrowed = self.ledger.decide(Input::Grants(self.cx.grants.clone()))?;
+        self.ledger.stage(narrowed.entries)?;
         let mut due = true;
         let mut until = None;
         let mut tick = tokio::time::interval(Duration::from_millis(LOOK_MS));
@@ -179,7 +181,7 @@ impl Driver {
                 // First, so that a guest with much to say cannot put it off.
                 _ = tick.tick() => self.look().await?,
                 happened = happens(&mut self.running) => match happened {
-                    Happened::Event(event) => { self.handle(event).await?; false }
+                    Happened::Event(event) => { self.handle(event).await?; self.is_ending() }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
                 () = self.wake.notified() => true,
@@ -302,7 +304,9 @@ impl Driver {
         let (port, events) = Port::open();
         let cx = self.cx.clone();
         let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
-        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, firings).await) };
+        let session = &self.ledger.session;
+        let told = firings.into_iter().map(|firing| (firing, Told::of(session, &firing))).collect();
+        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, told).await) };
         self.running = Some(Running { work: Box::pin(work), events });
         Ok(())
     }
@@ -323,7 +327,7 @@ impl Driver {
 
     async fn handle(&mut self, event: Event) -> Result<(), Fatal> {
         match event {
-            Event::Record { drafts, durable, reply } => {
+            Event::Record { drafts, blobs, durable, reply } => {
                 if durable {
                     self.keeper.ensure().await?;
                 }
@@ -339,6 +343,7 @@ impl Driver {
                         Err(fatal) => return Err(fatal),
                     }
                 }
+                self.ledger.keep(blobs);
                 if durable {
                     self.ledger.flush(None).await?;
                     self.keeper.ensure().await?;
@@ -354,6 +359,11 @@ impl Driver {
         Ok(())
     }
 
+    /// Whether a hook ends the turn: then nothing else of the guest is heard before that is done.
+    fn is_ending(&self) -> bool {
+        self.ledger.session.turn.as_ref().is_some_and(|turn| turn.ending.is_some())
+    }
+
     fn record(&mut self, draft: Draft) -> Result<Vec<Entry>, Fatal> {
         let decision = self.ledger.decide(Input::Record(draft))?;
         self.ledger.stage(decision.entries)
@@ -366,13 +376,18 @@ impl Driver {
         self.cx.quiesce().await;
         events.close();
         while let Ok(event) = events.try_recv() {
-            let Event::Record { drafts, durable: false, .. } = event else { continue };
+            let Event::Record { drafts, blobs, durable: false, .. } = event else { continue };
+            let before = self.ledger.session.head;
             for draft in drafts {
                 match self.record(draft) {
                     Ok(_) => {}
                     Err(Fatal::Refused(refusal)) => debug!(%refusal, "an end of a call came too late"),
                     Err(fatal) => return Err(fatal),
                 }
+            }
+            // What names them may all have been refused.
+            if self.ledger.session.head != before {
+                self.ledger.keep(blobs);
             }
         }
         Ok(())

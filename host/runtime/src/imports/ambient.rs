@@ -1,8 +1,9 @@
 //! The world around a harness: clocks, sleeping, polling, randomness (journal.md R7). Readings are
-//! observations; randomness is a stream made from the step's seed and so needs no record.
+//! observations, in whole milliseconds; randomness is a stream made from the step's seed and so needs no record.
 
 use std::time::{Duration, SystemTime};
 
+use rewake_bindings::{CLOCK_RESOLUTION_NS, coarse_ns};
 use rewake_core::fact::Observed;
 use wasmtime::{Result, bail};
 
@@ -11,7 +12,7 @@ use crate::record::Recorder;
 pub(super) fn wall(recorder: &mut Recorder) -> Result<Duration> {
     let observed = recorder.observe("wall-clock.now", |_| {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Observed::Wall(now.as_secs(), now.subsec_nanos())
+        Observed::Wall(now.as_secs(), now.subsec_nanos() - now.subsec_nanos() % CLOCK_RESOLUTION_NS)
     })?;
     match observed {
         Observed::Wall(seconds, nanoseconds) => Ok(Duration::new(seconds, nanoseconds)),
@@ -20,8 +21,9 @@ pub(super) fn wall(recorder: &mut Recorder) -> Result<Duration> {
 }
 
 pub(super) fn monotonic(recorder: &mut Recorder) -> Result<u64> {
-    let observed =
-        recorder.observe("monotonic-clock.now", |recorder| Observed::Monotonic(recorder.monotonic_ns()))?;
+    let observed = recorder.observe("monotonic-clock.now", |recorder| {
+        Observed::Monotonic(coarse_ns(recorder.monotonic_ns()))
+    })?;
     match observed {
         Observed::Monotonic(ns) => Ok(ns),
         other => bail!("recorded {}", other.function()),

@@ -2,6 +2,9 @@
 //! they ask the recorder what is recorded, and perform what is not.
 
 mod ambient;
+mod files;
+mod http;
+mod judge;
 mod model;
 mod session;
 mod tools;
@@ -10,11 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Imports, http, log, model as wit_model, session as wit_session, types};
+use rewake_bindings::{FileAnswer, FileUse, Imports, http as wit_http, log, model as wit_model, session as wit_session, types};
 use wasmtime::Result;
 
 use crate::context::SessionContext;
-use crate::guest::ungranted_http;
 use crate::record::Recorder;
 
 /// The imports of one step.
@@ -97,10 +99,9 @@ impl Imports for StepImports {
 
     fn http_fetch(
         &mut self,
-        request: http::Request,
-    ) -> BoxFuture<'_, Result<std::result::Result<http::Response, http::Error>>> {
-        self.recorder.count("http.fetch");
-        Box::pin(async move { Ok(Err(ungranted_http(&request))) })
+        request: wit_http::Request,
+    ) -> BoxFuture<'_, Result<std::result::Result<wit_http::Response, wit_http::Error>>> {
+        Box::pin(http::fetch(self, request))
     }
 
     fn log(&mut self, level: log::Level, message: String) -> Result<()> {
@@ -145,5 +146,13 @@ impl Imports for StepImports {
 
     fn observed_ready(&mut self, _function: &'static str, ready: &[u32]) -> Result<()> {
         ambient::observed_ready(&mut self.recorder, ready)
+    }
+
+    fn file_replayed(&mut self, asked: &FileUse) -> Result<Option<FileAnswer>> {
+        files::replayed(&mut self.recorder, asked)
+    }
+
+    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
+        files::observed(&mut self.recorder, asked, answer)
     }
 }

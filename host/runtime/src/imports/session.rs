@@ -65,7 +65,8 @@ pub(super) async fn events(
     }
 }
 
-/// Only bytes that an event of this session names can be read, and no kind of entry names a blob yet.
+/// Only bytes that an event shows as a blob to be read can be read, and none does yet: what entries keep as
+/// blobs, a harness was given when it asked for it.
 pub(super) fn blob(imports: &mut StepImports, digest: &str) -> Result<Vec<u8>, String> {
     imports.recorder.count("session.blob");
     Err(format!("no event of this session names the blob {:?}", cut_chars(digest, 100)))

@@ -2,20 +2,20 @@
 //! calls side by side. A re-run takes each of these from the journal as far as it is there.
 
 use rewake_bindings::types::{ToolDef, ToolResult, ToolUse};
-use rewake_core::binding;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
-    CallRetried, Fact, HookStarted, Lost, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
+    CallRetried, Fact, Lost, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
-use rewake_core::ids::Digest;
+use rewake_core::qualified;
 use rewake_core::replay::Recorded;
 use rewake_wire::Outcome;
 use wasmtime::Result;
 
 use super::StepImports;
-use crate::calls::{Planned, Verdict, dispatch, fold, plan, refusal};
-use crate::convert::{effect_out, tool_result_out, unknown_result};
-use crate::hooks::{self, Answer, Judged};
+use super::judge::{self, End, Subject};
+use crate::calls::{Planned, dispatch, plan, refusal};
+use crate::convert::{effect_out, outcome_out, parts_out};
+use crate::hooks::Verdict;
 
 const FUNCTION: &str = "tools.call";
 
@@ -40,13 +40,49 @@ struct Use {
     /// Its start's seq and idempotency key, once it has one.
     start: Option<(u64, String)>,
     verdict: Verdict,
-    result: Option<ToolResult>,
+    end: Option<End>,
 }
 
 impl Use {
-    /// Its result, if its end is not known. What hooks had to say is said all the same.
-    fn unknown(&self) -> ToolResult {
-        ToolResult { context: self.verdict.contexts.clone(), ..unknown_result(&self.planned.id) }
+    /// What hooks judge; none where there is no tool.
+    fn subject(&self, imports: &StepImports) -> Option<Subject> {
+        let tool = self.planned.target.as_ref().ok()?;
+        Some(Subject {
+            place: self.place,
+            hooks: self.planned.hooks.clone(),
+            name: self.planned.name.clone(),
+            id: self.planned.id.clone(),
+            input: self.planned.input.clone(),
+            arguments: self.planned.arguments,
+            qualified: qualified(&imports.cx.created, tool),
+            definition: tool.definition,
+        })
+    }
+
+    /// Its end, if that is not known. What hooks had to say is said all the same.
+    fn unknown(&self) -> End {
+        let contexts = self.verdict.contexts.clone();
+        End { outcome: Outcome::Unknown, parts: vec![], contexts, ms: None }
+    }
+
+    fn is_open(&self) -> bool {
+        self.end.is_none() && self.start.is_none()
+    }
+
+    fn result(mut self) -> ToolResult {
+        let end = self.end.take().unwrap_or_else(|| self.unknown());
+        let End { outcome, parts, contexts, .. } = end;
+        let (outcome, parts) = (outcome_out(outcome), parts_out(&parts));
+        ToolResult { id: self.planned.id, outcome, parts, context: contexts }
+    }
+}
+
+fn end_of(completed: &ToolCompleted) -> End {
+    End {
+        outcome: completed.outcome,
+        parts: completed.parts.clone(),
+        contexts: completed.contexts.clone(),
+        ms: completed.start.map(|_| completed.ms),
     }
 }
 
@@ -60,7 +96,7 @@ pub(super) async fn call(imports: &mut StepImports, uses: Vec<ToolUse>) -> Resul
             place: place.at_index(index),
             start: None,
             verdict: Verdict::default(),
-            result: None,
+            end: None,
         })
         .collect();
     match &recorded {
@@ -72,7 +108,8 @@ pub(super) async fn call(imports: &mut StepImports, uses: Vec<ToolUse>) -> Resul
     start(imports, place, &mut uses).await?;
     repeat(imports, place, &mut uses, &recorded).await?;
     run(imports, &mut uses).await?;
-    Ok(uses.iter_mut().map(|one| one.result.take().unwrap_or_else(|| one.unknown())).collect())
+    hear(imports, place, &mut uses, &recorded).await?;
+    Ok(uses.into_iter().map(Use::result).collect())
 }
 
 /// Records the request, and the refusals that need no hook, in one commit. Where no hook has a say, the
@@ -83,16 +120,16 @@ async fn request(imports: &mut StepImports, place: Place, uses: &mut [Use]) -> R
     for one in uses.iter_mut() {
         if let Err((outcome, why)) = &one.planned.target {
             let completed = refusal(*outcome, why);
-            one.result = Some(tool_result_out(&one.planned.id, &completed));
+            one.end = Some(end_of(&completed));
             drafts.push(Draft::system(one.place, completed));
         }
     }
-    if uses.iter().any(|one| one.result.is_none() && !one.planned.hooks.is_empty()) {
+    if uses.iter().any(|one| one.end.is_none() && !one.planned.hooks.is_empty()) {
         imports.recorder.record(place, drafts, true).await?;
         return Ok(());
     }
     let before = drafts.len();
-    drafts.extend(uses.iter().filter(|one| one.result.is_none()).map(started));
+    drafts.extend(uses.iter().filter(|one| one.end.is_none()).map(started));
     let entries = imports.recorder.record(place, drafts, true).await?;
     note_starts(uses, &entries[before..]);
     Ok(())
@@ -117,11 +154,10 @@ fn claim(imports: &mut StepImports, uses: &mut [Use], recorded: &Recorded) -> Re
         // Hook and tool get the very bytes that are recorded, and those hooks judge that are.
         one.planned.input.clone_from(&requested.input);
         one.planned.hooks.clone_from(&requested.hooks);
+        one.planned.after.clone_from(&requested.after);
         one.start = recorded.started(index).map(|entry| (entry.seq, entry.hash.to_hex()));
-        let hooks = one.planned.hooks.iter();
-        one.verdict = fold(hooks.filter_map(|hook| recorded.verdict(index, *hook)));
-        one.result = recorded.ended(index).map(|entry| match &entry.fact {
-            Fact::ToolCompleted(completed) => tool_result_out(&one.planned.id, completed),
+        one.end = recorded.ended(index).map(|entry| match &entry.fact {
+            Fact::ToolCompleted(completed) => end_of(completed),
             _ => one.unknown(),
         });
     }
@@ -150,96 +186,52 @@ fn difference(before: &[RequestedUse], now: &[RequestedUse]) -> Option<(String, 
     })
 }
 
-/// Asks every hook that has not answered yet about every use that was not started, all side by side.
+/// Has every use judged, by hooks and where they want it by people. Uses that are further are only told
+/// what was recorded: what hooks made of their inputs, and had to say.
 async fn judge(imports: &mut StepImports, place: Place, uses: &mut [Use], recorded: &Recorded) -> Result<()> {
-    let mut answers: Vec<Answer> = Vec::new();
-    let mut asked: Vec<(Judged, Option<(u64, String)>)> = Vec::new();
-    let mut drafts = Vec::new();
-    for (at, one) in uses.iter().enumerate().filter(|(_, one)| is_open(one)) {
-        for hook in &one.planned.hooks {
-            if let Some((seq, verdict)) = recorded.verdict(one.place.index, *hook) {
-                answers.push((at, seq, verdict.clone()));
-                continue;
-            }
-            let start = recorded.asked(one.place.index, *hook).map(|start| (start.seq, start.hash.to_hex()));
-            let (draft, is_given_up) = asking(imports, one, *hook, start.as_ref());
-            drafts.push(draft);
-            if !is_given_up {
-                asked.push((judged(imports, at, one, *hook), start));
-            }
+    let (at, mut subjects): (Vec<usize>, Vec<Subject>) =
+        (0..).zip(&*uses).filter_map(|(at, one)| Some((at, one.subject(imports)?))).unzip();
+    let mut verdicts = judge::before(imports, place, &mut subjects, recorded).await?;
+    let held = at.iter().zip(&subjects).zip(&mut verdicts);
+    let held = held.filter(|((at, _), _)| uses[**at].is_open()).map(|((_, subject), one)| (subject, one));
+    judge::people(imports, place, held.collect(), recorded).await?;
+    for ((at, subject), verdict) in at.into_iter().zip(subjects).zip(verdicts) {
+        let one = &mut uses[at];
+        one.planned.input = subject.input;
+        one.planned.arguments = subject.arguments;
+        one.verdict = verdict;
+        // Whose end is not known is told what hooks said all the same.
+        if let Some(end) = one.end.as_mut().filter(|end| end.outcome == Outcome::Unknown) {
+            end.contexts.clone_from(&one.verdict.contexts);
         }
-    }
-    if !drafts.is_empty() {
-        let entries = imports.recorder.record(place, drafts, true).await?;
-        answers.extend(given_up(&entries));
-        let asked = asked.into_iter().filter_map(|(judged, start)| {
-            let (seq, key) = start.or_else(|| start_of(&entries, &judged))?;
-            Some((judged, seq, key))
-        });
-        let heard = hooks::judge(&imports.cx, imports.recorder.port(), asked.collect()).await;
-        answers.extend(heard.map_err(|why| imports.recorder.unrecorded(why))?);
-    }
-    for (at, one) in uses.iter_mut().enumerate().filter(|(_, one)| is_open(one)) {
-        let verdicts = answers.iter().filter(|(of, ..)| *of == at).map(|(_, seq, verdict)| (*seq, verdict));
-        one.verdict = fold(verdicts);
     }
     Ok(())
 }
 
-/// What is recorded before a hook is asked about a use; or its failure, if it was tried too often.
-fn asking(imports: &StepImports, one: &Use, hook: u32, start: Option<&(u64, String)>) -> (Draft, bool) {
-    let binding = bound(imports, one);
-    match start {
-        None => {
-            let event = imports.cx.created.hooks[hook as usize].event;
-            (Draft::system(one.place, HookStarted { hook, event, source: None, binding }), false)
+/// Has hooks hear how uses ended, before the harness does.
+async fn hear(imports: &mut StepImports, place: Place, uses: &mut [Use], recorded: &Recorded) -> Result<()> {
+    let mut ended = Vec::new();
+    for one in uses.iter_mut().filter(|one| !one.planned.after.is_empty()) {
+        let Some(subject) = one.subject(imports) else { continue };
+        if one.end.is_none() {
+            one.end = Some(one.unknown());
         }
-        Some((seq, _)) => match imports.recorder.next_try(*seq) {
-            Some(n) => (Draft::system(one.place, CallRetried { start: *seq, n }), false),
-            None => {
-                let verdict = hooks::failed(&imports.cx, hook, *seq, binding, "it was tried too often");
-                (Draft::system(one.place, verdict), true)
-            }
-        },
+        if let Some(end) = one.end.as_mut() {
+            ended.push((subject, one.planned.after.clone(), end));
+        }
     }
-}
-
-fn judged(imports: &StepImports, at: usize, one: &Use, hook: u32) -> Judged {
-    Judged {
-        at,
-        hook,
-        place: one.place,
-        binding: bound(imports, one),
-        use_id: one.planned.id.clone(),
-        tool: one.planned.name.clone(),
-        input: one.planned.input.clone(),
-    }
-}
-
-fn given_up(entries: &[Entry]) -> impl Iterator<Item = Answer> {
-    entries.iter().filter_map(|entry| match &entry.fact {
-        Fact::HookVerdict(verdict) => Some((entry.place.index as usize, entry.seq, verdict.clone())),
-        _ => None,
-    })
-}
-
-fn start_of(entries: &[Entry], judged: &Judged) -> Option<(u64, String)> {
-    let entry = entries.iter().find(|entry| {
-        entry.place == judged.place
-            && matches!(&entry.fact, Fact::HookStarted(started) if started.hook == judged.hook)
-    })?;
-    Some((entry.seq, entry.hash.to_hex()))
+    judge::after(imports, place, &mut ended, recorded).await
 }
 
 /// Records the refusals that hooks decided, and every start, in one commit.
 async fn start(imports: &mut StepImports, place: Place, uses: &mut [Use]) -> Result<()> {
     let mut drafts = Vec::new();
-    for one in uses.iter_mut().filter(|one| is_open(one)) {
+    for one in uses.iter_mut().filter(|one| one.is_open()) {
         match &one.verdict.denied {
             Some(reason) => {
                 let mut completed = refusal(Outcome::Denied, reason);
                 completed.contexts = one.verdict.contexts.clone();
-                one.result = Some(tool_result_out(&one.planned.id, &completed));
+                one.end = Some(end_of(&completed));
                 drafts.push(Draft::system(one.place, completed));
             }
             None => drafts.push(started(one)),
@@ -262,7 +254,7 @@ async fn repeat(
     recorded: &Recorded,
 ) -> Result<()> {
     let mut drafts = Vec::new();
-    for one in uses.iter_mut().filter(|one| one.result.is_none()) {
+    for one in uses.iter_mut().filter(|one| one.end.is_none()) {
         let Some((seq, _)) = &one.start else { continue };
         if recorded.started(one.place.index).is_none() {
             continue;
@@ -270,7 +262,7 @@ async fn repeat(
         match imports.recorder.next_try(*seq) {
             Some(n) => drafts.push(Draft::system(one.place, CallRetried { start: *seq, n })),
             None => {
-                one.result = Some(one.unknown());
+                one.end = Some(one.unknown());
                 drafts.push(Draft::system(one.place, ToolLost { start: *seq, why: Lost::Limit }));
             }
         }
@@ -286,7 +278,7 @@ async fn run(imports: &mut StepImports, uses: &mut [Use]) -> Result<()> {
     let calls: Vec<_> = uses
         .iter()
         .enumerate()
-        .filter(|(_, one)| one.result.is_none())
+        .filter(|(_, one)| one.end.is_none())
         .filter_map(|(at, one)| {
             let (seq, key) = one.start.clone()?;
             one.planned.call(at, one.place, seq, key, one.verdict.contexts.clone())
@@ -296,17 +288,9 @@ async fn run(imports: &mut StepImports, uses: &mut [Use]) -> Result<()> {
     let ended: Vec<(usize, ToolCompleted)> =
         dispatch(&imports.cx, port, calls).await.map_err(|why| imports.recorder.unrecorded(why))?;
     for (at, completed) in ended {
-        uses[at].result = Some(tool_result_out(&uses[at].planned.id, &completed));
+        uses[at].end = Some(end_of(&completed));
     }
     Ok(())
-}
-
-fn is_open(one: &Use) -> bool {
-    one.result.is_none() && one.start.is_none()
-}
-
-fn bound(imports: &StepImports, one: &Use) -> Digest {
-    binding(&imports.cx.id, one.place, one.planned.definition(), one.planned.arguments)
 }
 
 fn started(one: &Use) -> Draft {

@@ -84,6 +84,7 @@ impl MemoryStore {
             return Err(StoreError::Busy {
                 session: session.clone(),
                 holder: holder.clone(),
+                process: None,
                 expires_at: *expires_at,
             });
         }

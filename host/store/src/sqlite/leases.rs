@@ -122,6 +122,7 @@ impl Operation for Acquire {
                 return Err(StoreError::Busy {
                     session: lease.session,
                     holder: lease.host,
+                    process: None,
                     expires_at: lease.expires_at,
                 }
                 .into());

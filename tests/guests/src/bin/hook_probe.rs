@@ -1,5 +1,7 @@
 //! A hook that does what its configuration says: `deny`, `ask` and `allow` name tools, `trap_on`
-//! names tools and events, each with commas between; `sleep_ms` comes first; `context` is added.
+//! names tools and events, each with commas between; `sleep_ms` comes first; `context` is added, and where
+//! it is `heard`, what the hook was told. `block`, `end_turn` name tools and events; `input` and `output`
+//! replace, `title` names the session.
 
 use std::{thread, time::Duration};
 
@@ -14,6 +16,11 @@ struct Config {
     trap_on: String,
     sleep_ms: u64,
     context: Option<String>,
+    block: String,
+    end_turn: String,
+    input: Option<String>,
+    output: Option<String>,
+    title: Option<String>,
 }
 
 impl Config {
@@ -30,6 +37,19 @@ impl Config {
             Some(context) => verdict.with_context(context),
             None => verdict,
         }
+    }
+
+    /// What is added, replaced and ended on `name`; `heard` is what the hook was told.
+    fn finish(self, name: &str, verdict: Verdict, heard: String) -> Verdict {
+        let mut verdict = match self.context.as_deref() {
+            Some("heard") => verdict.with_context(heard),
+            Some(context) => verdict.with_context(context),
+            None => verdict,
+        };
+        if names(&self.end_turn, name) {
+            verdict.end_turn = Some(format!("the probe ends it at {name}"));
+        }
+        verdict
     }
 }
 
@@ -50,19 +70,37 @@ fn before_tool(event: PreToolUse) -> Result<Verdict> {
     } else {
         Verdict::none()
     };
-    Ok(config.add_context(verdict))
+    let mut verdict = verdict;
+    verdict.updated_input = config.input.clone().map(JsonText::from_text);
+    Ok(config.finish(tool, verdict, format!("{tool} {}", event.tool_input.as_str())))
 }
 
 #[hook]
 fn session_start(event: SessionStart) -> Result<Verdict> {
-    Config::begin(&event.common, "SessionStart")?;
-    Ok(Verdict::context(format!("source={}", event.source)))
+    let config = Config::begin(&event.common, "SessionStart")?;
+    let mut verdict = Verdict::context(format!("source={}", event.source));
+    verdict.title = config.title;
+    Ok(verdict)
 }
 
 #[hook]
 fn after_tool(event: PostToolUse) -> Result<Verdict> {
+    let tool = event.tool_name.as_str();
     let config = Config::begin(&event.common, "PostToolUse")?;
-    Ok(config.add_context(Verdict::none()))
+    let mut verdict = Verdict::none();
+    if names(&config.block, tool) {
+        verdict = Verdict::block(format!("the probe minds what {tool} did"));
+    }
+    verdict.updated_output = config.output.clone().map(|text| vec![Part::text(text)]);
+    let heard = format!("{tool} {} gave {}", event.tool_input.as_str(), event.tool_output.as_str());
+    Ok(config.finish(tool, verdict, heard))
+}
+
+#[hook]
+fn after_failure(event: PostToolUseFailure) -> Result<Verdict> {
+    let config = Config::begin(&event.common, "PostToolUseFailure")?;
+    let heard = format!("{} {}: {}", event.tool_name, event.outcome, event.error);
+    Ok(config.finish(&event.tool_name, Verdict::none(), heard))
 }
 
 #[hook]
@@ -71,16 +109,29 @@ fn prompt(event: UserPromptSubmit) -> Result<Verdict> {
     if names(&config.deny, "UserPromptSubmit") {
         return Ok(Verdict::block("the probe blocks prompts"));
     }
-    Ok(config.add_context(Verdict::none()))
+    let mut verdict = Verdict::none();
+    verdict.title = config.title.clone();
+    Ok(config.finish("UserPromptSubmit", verdict, format!("{} by {}", event.prompt, event.sender.as_str())))
 }
 
 #[hook]
 fn stop(event: Stop) -> Result<Verdict> {
     let config = Config::begin(&event.common, "Stop")?;
     if names(&config.deny, "Stop") {
+        let last = event.last_message.unwrap_or_default();
+        return Ok(Verdict::block(format!("more: active={}, last={last}", event.stop_hook_active)));
+    }
+    if names(&config.block, "Stop") && !event.stop_hook_active {
         return Ok(Verdict::block("the probe wants more"));
     }
     Ok(config.add_context(Verdict::none()))
 }
 
-rewake_sdk::hooks![before_tool, session_start, after_tool, prompt, stop];
+#[hook]
+fn session_end(event: SessionEnd) -> Result<Verdict> {
+    Config::begin(&event.common, "SessionEnd")?;
+    eprintln!("ended: {}", event.reason);
+    Ok(Verdict::none())
+}
+
+rewake_sdk::hooks![before_tool, session_start, after_tool, after_failure, prompt, stop, session_end,];

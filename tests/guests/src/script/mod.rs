@@ -10,7 +10,7 @@ mod tests;
 use rewake_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::{digest::Digest, fetching::Fetch, fileops::FileOp};
 
 /// One operation. Text that is not given is empty.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,6 +46,26 @@ pub enum Op {
     Read {
         /// An absolute path.
         path: String,
+    },
+    /// Does file operations, and learns how each went.
+    Files {
+        /// The operations.
+        ops: Vec<FileOp>,
+    },
+    /// Makes requests, and learns how each went.
+    Fetch {
+        /// The requests.
+        fetches: Vec<Fetch>,
+    },
+    /// Opens a file and keeps it open to the step's end.
+    Hold {
+        /// An absolute path.
+        path: String,
+    },
+    /// Learns the next bytes of the file that is held.
+    ReadHeld {
+        /// How many.
+        bytes: u64,
     },
     /// Learns the names of a directory's entries, as the host orders them.
     List {
@@ -141,6 +161,11 @@ pub enum Op {
     Trap,
     /// Never returns.
     Spin,
+    /// Looks for what was not granted, and learns what there is.
+    Snoop {
+        /// A port of the host.
+        port: u16,
+    },
     /// Takes memory until there is no more.
     Grow,
 }
@@ -166,6 +191,8 @@ pub struct Script {
     learned: Vec<String>,
     conversation: Vec<Message>,
     uses: u32,
+    #[serde(skip)]
+    held: Option<std::fs::File>,
 }
 
 /// What is said when all is done.

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     hint::black_box,
-    io::Write as _,
+    io::{Read as _, Write as _},
     thread,
     time::{Duration, Instant},
 };
@@ -12,7 +12,10 @@ use std::{
 use rewake_sdk::{part::text_of, prelude::*, session::Child};
 
 use super::{Op, Script, Use};
-use crate::time::{now_ms, timestamp};
+use crate::{
+    fetching, fileops,
+    time::{now_ms, timestamp},
+};
 
 impl Script {
     /// Does one operation; some if it ends the step.
@@ -37,6 +40,21 @@ impl Script {
                 let read = fs::read_to_string(path).unwrap_or_else(|error| format!("({error})"));
                 self.learn(format!("read: {read}"));
             }
+            Op::Hold { path } => match fs::File::open(path) {
+                Ok(file) => self.held = Some(file),
+                Err(error) => self.learn(format!("not held: {:?}", error.kind())),
+            },
+            Op::ReadHeld { bytes } => self.read_held(bytes),
+            Op::Files { ops } => {
+                for line in fileops::run(&ops) {
+                    self.learn(format!("files: {line}"));
+                }
+            }
+            Op::Fetch { fetches } => {
+                for line in fetching::run(&fetches) {
+                    self.learn(format!("fetch: {line}"));
+                }
+            }
             Op::List { path } => self.list(&path)?,
             Op::More => return Ok(Some(Next::More)),
             Op::Ask { id, text, choices } => {
@@ -52,6 +70,7 @@ impl Script {
             Op::Trap => panic!("this harness crashes, as scripted"),
             Op::Spin => spin(),
             Op::Grow => grow(),
+            Op::Snoop { port } => self.learn(crate::snoop::lines(port).join("\n")),
             session => self.perform_session(session, cx)?,
         }
         Ok(None)
@@ -107,6 +126,18 @@ impl Script {
         getrandom::fill(&mut bytes).map_err(|error| Failure::turn("random", error.to_string()))?;
         self.learn(format!("random: {:016x}", u64::from_le_bytes(bytes)));
         Ok(())
+    }
+
+    fn read_held(&mut self, bytes: u64) {
+        let mut text = String::new();
+        let read = match &mut self.held {
+            Some(file) => file.take(bytes).read_to_string(&mut text),
+            None => return self.learn("held: nothing"),
+        };
+        self.learn(match read {
+            Ok(_) => format!("held: {text}"),
+            Err(error) => format!("held: {:?}", error.kind()),
+        });
     }
 
     fn list(&mut self, path: &str) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 //! Knows the table, not the component's bytes.
 
 use rewake_core::fact::OnError;
-use rewake_core::grant::Access;
+use rewake_core::grant::{Access, Scheme};
 use serde_spanned::Spanned;
 
 use super::super::asks::{
@@ -125,8 +125,17 @@ fn http_ask(fields: Fields<'_>) -> Option<HttpAsk> {
     fields.require("methods", "[\"GET\"]");
     let host = fields.parsed("host", "a host", HostPattern::parse);
     let methods = fields.parsed_list("methods", method);
+    let scheme = fields.one_of("scheme", &[("https", Scheme::Https), ("http", Scheme::Http)]);
+    let scheme = scheme.map_or(Scheme::Https, Spanned::into_inner);
+    let honours_key = fields.flag("honours_key").is_some_and(Spanned::into_inner);
     let secret = fields.table("secret").and_then(secret);
     let why = fields.some_text("why").map(Spanned::into_inner);
+    let is_here = |host: &Spanned<HostPattern>| host.get_ref().address().is_some_and(|at| at.is_loopback());
+    if fields.has("secret") && scheme == Scheme::Http && !host.as_ref().is_some_and(is_here) {
+        let invalid = Invalid::new("a secret would go over the network in clear text")
+            .help("leave `scheme` out; only to an address of this machine, such as 127.0.0.1, it may");
+        fields.report(fields.key_span("secret"), invalid);
+    }
     if fields.has("secret") && host.as_ref().is_some_and(|host| host.get_ref().is_any()) {
         let invalid = Invalid::new("a secret would go to any host")
             .help("name the host that the secret belongs to, in an entry of its own");
@@ -144,7 +153,12 @@ fn http_ask(fields: Fields<'_>) -> Option<HttpAsk> {
         fields.report(fields.key_span("methods"), invalid);
     }
     fields.refuse_unknown(|_| None);
-    Some(HttpAsk { host: host?.into_inner(), methods: distinct, secret, why })
+    if honours_key && !distinct.iter().any(|method| method == "PUT" || method == "DELETE") {
+        let invalid = Invalid::new("`honours_key` is about PUT and DELETE, and neither is asked for")
+            .help("leave it out");
+        fields.report(fields.key_span("honours_key"), invalid);
+    }
+    Some(HttpAsk { scheme, host: host?.into_inner(), methods: distinct, honours_key, secret, why })
 }
 
 fn secret(fields: Fields<'_>) -> Option<Secret> {

@@ -225,15 +225,7 @@ fn default_value(
     value: &Spanned<DeValue<'_>>,
     value_type: ConfigType,
 ) -> Option<serde_json::Value> {
-    let json = match value.get_ref() {
-        DeValue::String(text) => Some(text.as_ref().into()),
-        DeValue::Boolean(flag) => Some((*flag).into()),
-        DeValue::Integer(number) => reader::integer(number).map(serde_json::Value::from),
-        DeValue::Float(number) => {
-            number.as_str().parse::<f64>().ok().and_then(serde_json::Number::from_f64).map(Into::into)
-        }
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
-    };
+    let json = reader::scalar(value.get_ref());
     match json.filter(|json| value_type.accepts(json)) {
         Some(json) => Some(json),
         None => {

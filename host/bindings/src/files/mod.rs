@@ -1,0 +1,291 @@
+//! `wasi:filesystem` as every guest sees it: our own, over directories that are opened by capability.
+//!
+//! It knows how a call becomes a [`FileUse`], which [`Imports`] may answer from what is recorded, and is
+//! told when it was performed here. It does not know what is recorded, or which mounts are granted.
+//! `disk.rs` performs, `volume.rs` counts what a directory holds, `descriptor.rs` and `streams.rs` are the
+//! interfaces.
+
+mod descriptor;
+mod disk;
+mod streams;
+mod volume;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime::{Result, bail, format_err};
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+use wasmtime_wasi::p2::{FsError, FsResult};
+use wasmtime_wasi_io::bindings::wasi::io::streams as wasi_streams;
+
+use crate::data::{Access, Data, Mount};
+use crate::imports::Imports;
+use disk::Node;
+use streams::FileStream;
+pub use volume::{Quota, Volume};
+
+/// Files and streams of files that one instance may have open.
+const OPEN_MAX: usize = 384;
+/// Bytes of a path.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// What can be done with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the function of wasi:filesystem/types with that name")]
+pub enum FileOp {
+    Open,
+    Stat,
+    StatAt,
+    Read,
+    ReadDirectory,
+    ReadLink,
+    Hash,
+    HashAt,
+    IsSame,
+    Write,
+    SetSize,
+    SetTimes,
+    Sync,
+    CreateDirectory,
+    RemoveDirectory,
+    Rename,
+    Unlink,
+    Symlink,
+    Link,
+}
+
+/// One use of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileUse {
+    /// What is done.
+    pub op: FileOp,
+    /// The path as the guest sees it, from its mount on.
+    pub path: String,
+    /// The other path of a rename, the text of a link; else empty.
+    pub to: String,
+    /// What else the call says: flags, offset and length.
+    pub detail: String,
+    /// The bytes that are written.
+    pub content: Bytes,
+}
+
+/// What came of a use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileAnswer {
+    /// It is done.
+    Done,
+    /// It is open: a directory, or a file.
+    Opened {
+        /// Whether it is a directory.
+        directory: bool,
+    },
+    /// What it is.
+    Stat(FileStat),
+    /// What was read; nothing at the end of the file.
+    Bytes(Vec<u8>),
+    /// So many bytes were written.
+    Written(u64),
+    /// The names in a directory, sorted.
+    Names(Vec<(FileKind, String)>),
+    /// The text of a link.
+    Text(String),
+    /// A number that tells files apart.
+    Hash(u64),
+    /// Whether two are the same.
+    IsSame(bool),
+    /// It failed, with this code of `wasi:filesystem/types.error-code`.
+    Failed(String),
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// Anything else; it cannot be opened.
+    Other,
+}
+
+/// What a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    /// Its kind.
+    pub kind: FileKind,
+    /// Names it has.
+    pub links: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Seconds and nanoseconds of its last access, modification and change of status.
+    pub times: [Option<(u64, u32)>; 3],
+}
+
+/// Every error code, to find one by its name.
+const CODES: [ErrorCode; 37] = [
+    ErrorCode::Access,
+    ErrorCode::WouldBlock,
+    ErrorCode::Already,
+    ErrorCode::BadDescriptor,
+    ErrorCode::Busy,
+    ErrorCode::Deadlock,
+    ErrorCode::Quota,
+    ErrorCode::Exist,
+    ErrorCode::FileTooLarge,
+    ErrorCode::IllegalByteSequence,
+    ErrorCode::InProgress,
+    ErrorCode::Interrupted,
+    ErrorCode::Invalid,
+    ErrorCode::Io,
+    ErrorCode::IsDirectory,
+    ErrorCode::Loop,
+    ErrorCode::TooManyLinks,
+    ErrorCode::MessageSize,
+    ErrorCode::NameTooLong,
+    ErrorCode::NoDevice,
+    ErrorCode::NoEntry,
+    ErrorCode::NoLock,
+    ErrorCode::InsufficientMemory,
+    ErrorCode::InsufficientSpace,
+    ErrorCode::NotDirectory,
+    ErrorCode::NotEmpty,
+    ErrorCode::NotRecoverable,
+    ErrorCode::Unsupported,
+    ErrorCode::NoTty,
+    ErrorCode::NoSuchDevice,
+    ErrorCode::Overflow,
+    ErrorCode::NotPermitted,
+    ErrorCode::Pipe,
+    ErrorCode::ReadOnly,
+    ErrorCode::InvalidSeek,
+    ErrorCode::TextFileBusy,
+    ErrorCode::CrossDevice,
+];
+
+/// What an instance has open.
+pub(crate) struct Opened {
+    mounts: Vec<Mount>,
+    streams: HashMap<u32, FileStream>,
+    count: usize,
+}
+
+impl Opened {
+    pub(crate) fn new(mounts: Vec<Mount>) -> Opened {
+        Opened { mounts, streams: HashMap::new(), count: 0 }
+    }
+
+    /// Whether anything can be changed through a mount.
+    pub(crate) fn can_write(&self) -> bool {
+        self.mounts.iter().any(|mount| mount.access == Access::Write)
+    }
+}
+
+/// What the interfaces need of a Store's data.
+pub(crate) struct Files<'a> {
+    pub(crate) imports: &'a mut dyn Imports,
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) opened: &'a mut Opened,
+}
+
+impl HasData for Files<'static> {
+    type Data<'a> = Files<'a>;
+}
+
+/// Puts our files in the place of WASI's; the linker must allow shadowing.
+pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
+    types::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
+    preopens::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
+    wasi_streams::add_to_linker::<Data, Files<'static>>(linker, Data::files)
+}
+
+type Fd = Resource<Descriptor>;
+type Live = std::result::Result<FileAnswer, ErrorCode>;
+
+impl Files<'_> {
+    fn node(&self, fd: &Fd) -> Result<Arc<Node>> {
+        Ok(self.table.get(&Resource::<Arc<Node>>::new_borrow(fd.rep()))?.clone())
+    }
+
+    /// Gives a node a handle of the guest's. The table knows it as what it is, the guest as a descriptor.
+    fn push(&mut self, node: Arc<Node>) -> Result<Fd> {
+        let handle = self.table.push(node)?;
+        self.opened.count += 1;
+        Ok(Resource::new_own(handle.rep()))
+    }
+
+    /// Refuses a handle beyond the bound: WASI has no code for it that is closer than this one.
+    fn room(&self) -> FsResult<()> {
+        if self.opened.count < OPEN_MAX { Ok(()) } else { Err(ErrorCode::InsufficientMemory.into()) }
+    }
+
+    /// One use: what is recorded of it, or performed on a thread that may block.
+    async fn ask(
+        &mut self,
+        asked: FileUse,
+        live: impl FnOnce() -> Live + Send + 'static,
+    ) -> FsResult<FileAnswer> {
+        if let Some(answer) = self.imports.file_replayed(&asked).map_err(FsError::trap)? {
+            return taken(answer);
+        }
+        let performed = tokio::task::spawn_blocking(live).await;
+        let performed =
+            performed.map_err(|error| FsError::trap(format_err!("a file's task died: {error}")))?;
+        self.tell(&asked, performed)
+    }
+
+    /// The same, at once: reads and writes of a stream may not wait.
+    fn ask_now(&mut self, asked: FileUse, live: impl FnOnce() -> Live) -> FsResult<FileAnswer> {
+        match self.imports.file_replayed(&asked).map_err(FsError::trap)? {
+            Some(answer) => taken(answer),
+            None => self.tell(&asked, live()),
+        }
+    }
+
+    fn tell(&mut self, asked: &FileUse, performed: Live) -> FsResult<FileAnswer> {
+        let answer = performed.unwrap_or_else(|code| FileAnswer::Failed(code.name().to_owned()));
+        self.imports.file_observed(asked, &answer).map_err(FsError::trap)?;
+        taken(answer)
+    }
+}
+
+fn taken(answer: FileAnswer) -> FsResult<FileAnswer> {
+    let FileAnswer::Failed(name) = answer else { return Ok(answer) };
+    match CODES.iter().find(|code| code.name() == name) {
+        Some(code) => Err((*code).into()),
+        None => Err(FsError::trap(format_err!("there is no error code {name:?} of files"))),
+    }
+}
+
+/// A recorded answer of another shape than the question's.
+fn misfit<T>(op: FileOp, answer: &FileAnswer) -> FsResult<T> {
+    Err(FsError::trap(format_err!("the answer to {op:?} cannot be {answer:?}")))
+}
+
+/// `done`, or a trap.
+fn done(op: FileOp, answer: &FileAnswer) -> FsResult<()> {
+    if *answer == FileAnswer::Done { Ok(()) } else { misfit(op, answer) }
+}
+
+/// A path that is not too long to be kept.
+fn bounded(path: String) -> FsResult<String> {
+    if path.len() > PATH_BYTES_MAX { Err(ErrorCode::NameTooLong.into()) } else { Ok(path) }
+}
+
+/// Mounts at the same place would shadow each other.
+///
+/// # Errors
+/// If two have the same name.
+pub(crate) fn check(mounts: &[Mount]) -> Result<()> {
+    for (at, mount) in mounts.iter().enumerate() {
+        if mounts[..at].iter().any(|other| other.name == mount.name) {
+            bail!("two mounts are named {}", mount.name);
+        }
+    }
+    Ok(())
+}

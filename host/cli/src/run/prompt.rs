@@ -1,0 +1,90 @@
+//! Questions put to whoever sits at the terminal. Knows how an answer is read; sends nothing.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use rewake_core::fact::QuestionAsked;
+use serde::de::IgnoredAny;
+
+use crate::describe;
+use crate::exit::Failure;
+use crate::out::{clear_status, note};
+use crate::text::plain;
+
+/// Whether somebody can be asked: what is typed and what is said both belong to a terminal.
+pub(super) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// The answer as JSON text; none if nothing was typed.
+pub(super) async fn answer(question: &QuestionAsked) -> Result<Option<String>, Failure> {
+    loop {
+        say(&format!("rewake: {}\nanswer> ", describe::question(question)));
+        let read = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            io::stdin().lock().read_line(&mut line).map(|_| line)
+        });
+        let line = read.await.map_err(|error| Failure::io("reading the answer", error))?;
+        let line = line.map_err(|error| Failure::io("reading the answer", error))?;
+        let typed = line.trim();
+        if typed.is_empty() {
+            return Ok(None);
+        }
+        match value(&question.choices, typed) {
+            Some(value) => return Ok(Some(value)),
+            None => note(&format!("answer with one of: {}", question.choices.join(", "))),
+        }
+    }
+}
+
+/// What was typed as an answer: one of the choices, or the beginning of only one; where there are none, JSON,
+/// or a text.
+fn value(choices: &[String], typed: &str) -> Option<String> {
+    let text = |text: &str| serde_json::Value::String(text.to_owned()).to_string();
+    if choices.is_empty() {
+        let is_json = serde_json::from_str::<IgnoredAny>(typed).is_ok();
+        return Some(if is_json { typed.to_owned() } else { text(typed) });
+    }
+    if choices.iter().any(|choice| choice == typed) {
+        return Some(text(typed));
+    }
+    let typed = typed.to_lowercase();
+    let mut meant = choices.iter().filter(|choice| choice.to_lowercase().starts_with(&typed));
+    match (meant.next(), meant.next()) {
+        (Some(one), None) => Some(text(one)),
+        _ => None,
+    }
+}
+
+fn say(text: &str) {
+    clear_status();
+    let mut stderr = io::stderr().lock();
+    // Whoever sees no question answers none.
+    let _ = stderr.write_all(plain(text).as_bytes()).and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_choice_or_the_beginning_of_one() {
+        let choices = ["allow".to_owned(), "deny".to_owned(), "defer".to_owned()];
+        for (typed, expected) in [
+            ("allow", Some("\"allow\"")),
+            ("A", Some("\"allow\"")),
+            ("den", Some("\"deny\"")),
+            ("de", None),
+            ("allowed", None),
+            ("true", None),
+        ] {
+            assert_eq!(value(&choices, typed).as_deref(), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn without_choices_an_answer_is_json_or_a_text() {
+        for (typed, expected) in [("yes", "\"yes\""), ("{\"a\":1}", "{\"a\":1}"), ("3", "3")] {
+            assert_eq!(value(&[], typed).as_deref(), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The operator's rules: `rewake.toml`. Which directories bundles can ask for, what is allowed to which
+//! bundle, values of configuration, hooks of every session, and bounds.
+//!
+//! Knows the file and what it says. What a session makes of it is decided in `plan.rs` and `grants.rs`.
+//! Values may be secrets: nothing here shows one, not even in an error about the file.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rewake_core::fact::PluginKind;
+use rewake_core::grant::{Access, FsSource, Scheme};
+use rewake_core::ids::Digest;
+
+use crate::bundle::{Error, HostPattern, SourceText};
+use crate::compiler::CompileLimits;
+use crate::egress::{HttpLimits, Secret, Secrets};
+
+pub(crate) use value::{Unset, values};
+
+/// The file in the data folder that is read if no other is named.
+pub const RULES_FILE: &str = "rewake.toml";
+/// Bytes of the file.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// What the operator's file says. Without a file it says nothing, and nothing is allowed.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Where the file is, or would be.
+    pub file: PathBuf,
+    source: SourceText,
+    /// Directories of this machine that bundles can ask for, by the name they ask with.
+    pub dirs: BTreeMap<String, HostDir>,
+    /// What is allowed to which bundle.
+    pub allow: Vec<Allow>,
+    config: BTreeMap<String, BTreeMap<String, Setting>>,
+    /// Hooks that every session gets, first.
+    pub hooks: Vec<OperatorHook>,
+    /// Bounds on what guests may consume.
+    pub limits: Limits,
+    /// Models, by the name that agents use.
+    pub models: BTreeMap<String, Model>,
+}
+
+/// A directory of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostDir {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What may be done there at most.
+    pub access: Access,
+}
+
+/// What is allowed to one bundle, as its digest pins it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allow {
+    /// Its name.
+    pub bundle: String,
+    /// Its digest.
+    pub digest: Digest,
+    /// What it may have of what it asks for.
+    pub asks: Vec<AllowedAsk>,
+}
+
+/// One thing that is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowedAsk {
+    /// Directories with this behind them: `fs:workspace:ro`.
+    Fs(FsSource, Access),
+    /// Requests to these hosts: `http:api.example.com:GET`.
+    Http(Scheme, HostPattern, String),
+}
+
+/// A hook that every session gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorHook {
+    /// The bundle that has it.
+    pub bundle: HookBundle,
+    /// Its component.
+    pub component: String,
+    span: Range<usize>,
+}
+
+/// Where the bundle of a hook is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookBundle {
+    /// In this folder.
+    Path(PathBuf),
+    /// Among the bundles of the session, under this name. A session without it runs without the hook.
+    Named(String),
+}
+
+/// Bounds on what one call of a guest may consume, by kind. A component may set itself less, never more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Of tools.
+    pub tool: Bounds,
+    /// Of hooks.
+    pub hook: Bounds,
+    /// Of harnesses.
+    pub harness: Bounds,
+    /// Of each session's workspace.
+    pub workspace: WorkspaceBounds,
+    /// Of compiling a component. Read when the host is opened.
+    pub compile: CompileBounds,
+    /// Of a guest's requests. Read when the host is opened.
+    pub http: HttpBounds,
+}
+
+/// What compiling a component may cost; none: this version's own bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileBounds {
+    /// Bytes of the component.
+    pub component_bytes_max: Option<u64>,
+    /// Bytes of memory of the process that compiles.
+    pub memory_bytes_max: Option<u64>,
+    /// Processor time, all threads together.
+    pub cpu_max: Option<Duration>,
+}
+
+/// What a request may carry and take; none: this version's own bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HttpBounds {
+    /// Bytes of a request's body.
+    pub request_bytes_max: Option<u64>,
+    /// Bytes of a response's body.
+    pub response_bytes_max: Option<u64>,
+    /// Time for all of it.
+    pub timeout_max: Option<Duration>,
+}
+
+impl CompileBounds {
+    /// The bounds in force: the operator's, else the others.
+    pub(crate) fn over(&self, own: CompileLimits) -> CompileLimits {
+        CompileLimits {
+            component_bytes_max: self.component_bytes_max.unwrap_or(own.component_bytes_max),
+            cpu_s_max: self.cpu_max.map_or(own.cpu_s_max, |time| time.as_secs().max(1)),
+            memory_bytes_max: self.memory_bytes_max.unwrap_or(own.memory_bytes_max),
+            ..own
+        }
+    }
+}
+
+impl HttpBounds {
+    /// The bounds in force: the operator's, else the others.
+    pub(crate) fn over(&self, own: HttpLimits) -> HttpLimits {
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        HttpLimits {
+            request_bytes_max: self.request_bytes_max.map_or(own.request_bytes_max, bytes),
+            response_bytes_max: self.response_bytes_max.map_or(own.response_bytes_max, bytes),
+            total: self.timeout_max.unwrap_or(own.total),
+            ..own
+        }
+    }
+}
+
+/// What a session's workspace may hold; none: this version's own bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkspaceBounds {
+    /// Bytes of its files.
+    pub bytes_max: Option<u64>,
+    /// Files, folders and links.
+    pub files_max: Option<u64>,
+}
+
+/// Bounds of one kind of guest; none: this version's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of linear memory.
+    pub memory_bytes_max: Option<u64>,
+    /// Wall time of a call.
+    pub timeout_max: Option<Duration>,
+    /// Fuel of a call.
+    pub fuel_max: Option<u64>,
+    /// Bytes of a call's result.
+    pub output_bytes_max: Option<u64>,
+}
+
+/// A model of a provider. Checked; this version runs only the scripted one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Who provides it.
+    pub provider: Provider,
+    /// The provider's name for it.
+    pub model: Option<String>,
+    /// Where it is asked, instead of the provider's own address.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub key_env: Option<String>,
+    /// What a million tokens cost, in USD: of input, of output.
+    pub price: Option<(f64, f64)>,
+}
+
+/// Who provides models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Anthropic.
+    Anthropic,
+    /// OpenAI, and who speaks its protocol.
+    OpenAi,
+    /// A script.
+    Scripted,
+}
+
+/// A value of a bundle's configuration, and where it is written. Its value is never shown.
+#[derive(Clone, PartialEq)]
+struct Setting {
+    from: From,
+    span: Range<usize>,
+}
+
+#[derive(Clone, PartialEq)]
+enum From {
+    /// The file itself.
+    Here(serde_json::Value),
+    /// An environment variable.
+    Env(String),
+    /// A file's content, without the line feed at its end.
+    File(PathBuf),
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Setting(…)")
+    }
+}
+
+impl Rules {
+    /// Reads the rules: of the named file, which must be there; else of the one in the data folder, if it
+    /// is there.
+    ///
+    /// # Errors
+    /// With everything that is wrong with the file.
+    pub fn find(named: Option<&Path>, data: &Path) -> Result<Rules, Error> {
+        let rules = match named {
+            Some(file) => Rules::load(file)?,
+            None => {
+                let file = data.join(RULES_FILE);
+                if std::fs::symlink_metadata(&file).is_err() {
+                    return Ok(Rules::none(file));
+                }
+                Rules::load(&file)?
+            }
+        };
+        rules.keep_apart(data)?;
+        Ok(rules)
+    }
+
+    /// No directory that bundles can ask for may hold the rules or a session's data, or stand in that.
+    fn keep_apart(&self, data: &Path) -> Result<(), Error> {
+        let true_path = |path: &Path| path.canonicalize().ok();
+        let (rules, data) = (true_path(&self.file), true_path(data));
+        for (name, dir) in &self.dirs {
+            let Some(path) = true_path(&dir.path) else { continue };
+            let holds_rules = rules.as_ref().is_some_and(|rules| rules.starts_with(&path));
+            let meets_data =
+                data.as_ref().is_some_and(|data| data.starts_with(&path) || path.starts_with(data));
+            if holds_rules || meets_data {
+                let what = if holds_rules { "these rules" } else { "Rewake's own data" };
+                let message = format!("the directory {name:?} of [dirs] would give bundles a way to {what}");
+                let help = "name a directory that holds nothing of the kind".to_owned();
+                return Err(Error::whole_file(self.file.display().to_string(), message, Some(help)));
+            }
+        }
+        Ok(())
+    }
+
+    /// No rules: nothing is allowed.
+    pub fn none(file: PathBuf) -> Rules {
+        Rules {
+            source: SourceText::new(file.display().to_string(), ""),
+            file,
+            dirs: BTreeMap::new(),
+            allow: Vec::new(),
+            config: BTreeMap::new(),
+            hooks: Vec::new(),
+            limits: Limits::default(),
+            models: BTreeMap::new(),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it.
+    pub fn load(file: &Path) -> Result<Rules, Error> {
+        let shown = file.display().to_string();
+        let refuse = |message: String, help: Option<&str>| {
+            Error::whole_file(shown.as_str(), message, help.map(str::to_owned))
+        };
+        let read = value::read_file(file, BYTES_MAX);
+        let bytes = read.map_err(|why| refuse(format!("the rules cannot be read: {why}"), None))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| refuse("is not UTF-8 text".to_owned(), Some("save it as UTF-8")))?;
+        Rules::parse(&text, file)
+    }
+
+    /// Reads a text as that of a file; paths in it are relative to the file's folder.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it.
+    pub fn parse(text: &str, file: &Path) -> Result<Rules, Error> {
+        parse::rules(text, file)
+    }
+
+    /// What is allowed to a bundle; none: the rules do not name it.
+    pub fn allowed(&self, bundle: &str, digest: &Digest) -> Option<Vec<&AllowedAsk>> {
+        let mut named =
+            self.allow.iter().filter(|allow| allow.bundle == bundle && allow.digest == *digest).peekable();
+        named.peek()?;
+        Some(named.flat_map(|allow| &allow.asks).collect())
+    }
+
+    /// A problem with what is written about a hook.
+    pub(crate) fn hook_problem(&self, hook: &OperatorHook, message: String, help: &str) -> Error {
+        let invalid = crate::bundle::Invalid::new(message).help(help);
+        self.source.problem(hook.span.clone(), invalid).into()
+    }
+
+    fn setting(&self, bundle: &str, key: &str) -> Option<&Setting> {
+        self.config.get(bundle)?.get(key)
+    }
+}
+
+impl Limits {
+    /// Those of a kind.
+    pub fn of(&self, kind: PluginKind) -> Bounds {
+        match kind {
+            PluginKind::Tool => self.tool,
+            PluginKind::Hook => self.hook,
+            PluginKind::Harness => self.harness,
+        }
+    }
+}
+
+/// Secrets are read when they are used, from where the rules say that they are.
+impl Secrets for Rules {
+    fn secret(&self, bundle: &str, key: &str) -> Option<Secret> {
+        let text = value::text(self.setting(bundle, key)?).ok()?;
+        (!text.is_empty()).then(|| Secret::new(text))
+    }
+}

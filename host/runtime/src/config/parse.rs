@@ -1,0 +1,330 @@
+//! Reads `rewake.toml`: which tables and keys there are, and the form of each value.
+//!
+//! Knows what is written; not whether a bundle has the keys that are set for it (value.rs does).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rewake_core::grant::{Access, Scheme};
+use rewake_core::ids::Digest;
+use serde_spanned::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    Allow, AllowedAsk, Bounds, CompileBounds, From, HookBundle, HostDir, HttpBounds, Limits, Model,
+    OperatorHook, Provider, Rules, Setting, WorkspaceBounds,
+};
+use crate::bundle::reader::{self, Document, Fields};
+use crate::bundle::{
+    Error, FsSource, HostPattern, Invalid, Name, SourceText, component_name, duration, method, quote,
+    size_bytes,
+};
+
+const SIZE: &str = "a size such as \"64MiB\"";
+const DURATION: &str = "a duration such as \"5s\"";
+
+pub(super) fn rules(text: &str, file: &Path) -> Result<Rules, Error> {
+    let shown = file.display().to_string();
+    // Broken TOML may show anything anywhere; of a whole one it is known where values of configuration are.
+    let broken = SourceText::new(shown.as_str(), text).hiding(values_of_lines(text));
+    let hidden = config_spans(reader::parse(&broken)?.get_ref());
+    let source = SourceText::new(shown, text).hiding(hidden);
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let parsed = {
+        let table = reader::parse(&source)?;
+        let document = Document::new(&source);
+        let parts = root(&document.root(table.get_ref()), folder);
+        document.finish(Some(parts))?
+    };
+    let Parts { dirs, allow, config, hooks, limits, models } = parsed;
+    Ok(Rules { file: file.to_owned(), source, dirs, allow, config, hooks, limits, models })
+}
+
+/// What stands behind the first `=` of each line; all of a line that has none and is no table's head.
+fn values_of_lines(text: &str) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let mut hidden = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let start = match line.find('=') {
+            Some(equals) => equals + 1,
+            None if line.trim_start().starts_with('[') => line.len(),
+            None => 0,
+        };
+        hidden.push(at + start..at + line.len());
+        at += line.len();
+    }
+    hidden
+}
+
+/// Where the values below `[config]` stand.
+fn config_spans(root: &DeTable<'_>) -> Vec<Range<usize>> {
+    let Some(config) = root.get("config") else { return Vec::new() };
+    let mut spans = Vec::new();
+    match config.get_ref() {
+        DeValue::Table(bundles) => {
+            for bundle in bundles.values() {
+                match bundle.get_ref() {
+                    DeValue::Table(keys) => spans.extend(keys.values().map(Spanned::span)),
+                    _ => spans.push(bundle.span()),
+                }
+            }
+        }
+        _ => spans.push(config.span()),
+    }
+    spans
+}
+
+struct Parts {
+    dirs: BTreeMap<String, HostDir>,
+    allow: Vec<Allow>,
+    config: BTreeMap<String, BTreeMap<String, Setting>>,
+    hooks: Vec<OperatorHook>,
+    limits: Limits,
+    models: BTreeMap<String, Model>,
+}
+
+fn root(fields: &Fields<'_>, folder: &Path) -> Parts {
+    let dirs = fields.table("dirs").map(|table| dirs(&table, folder)).unwrap_or_default();
+    let allow = fields.tables("allow").into_iter().filter_map(allow).collect();
+    let config = fields.table("config").map(|table| config(&table, folder)).unwrap_or_default();
+    let hooks = fields.tables("hook").into_iter().filter_map(|table| hook(table, folder)).collect();
+    let limits = fields.table("limits").map(limits).unwrap_or_default();
+    let models = fields.table("models").map(|table| models(&table)).unwrap_or_default();
+    fields.refuse_unknown(|_| None);
+    Parts { dirs, allow, config, hooks, limits, models }
+}
+
+fn dirs(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, HostDir> {
+    let mut dirs = BTreeMap::new();
+    for (name, fields) in table.named_tables() {
+        if FsSource::parse(&format!("host:{}", name.get_ref())).is_err() {
+            let invalid = Invalid::new(format!("{} is not a name for a directory", quote(name.get_ref())));
+            table.report(name.span(), invalid.help("use up to 64 letters, digits, `-` and `_`"));
+        }
+        fields.require("path", "\"/srv/docs\"");
+        fields.require("access", "\"ro\"");
+        let path = fields.some_text("path");
+        let access = fields.one_of("access", &[("ro", Access::ReadOnly), ("rw", Access::ReadWrite)]);
+        fields.refuse_unknown(|_| None);
+        if let (Some(path), Some(access)) = (path, access) {
+            let dir = HostDir { path: folder.join(path.into_inner()), access: access.into_inner() };
+            dirs.insert((*name.get_ref()).to_owned(), dir);
+        }
+    }
+    dirs
+}
+
+fn allow(fields: Fields<'_>) -> Option<Allow> {
+    fields.require("bundle", "\"scope/name\"");
+    fields.require("digest", "\"blake3:…\"");
+    fields.require("asks", "[\"fs:workspace:ro\"]");
+    let bundle = fields.parsed("bundle", "a string", str::parse::<Name>);
+    let digest = fields.parsed("digest", "a string", digest);
+    let asks = fields.parsed_list("asks", allowed);
+    fields.refuse_unknown(|_| None);
+    let asks = asks?.into_iter().map(Spanned::into_inner).collect();
+    Some(Allow { bundle: bundle?.into_inner().to_string(), digest: digest?.into_inner(), asks })
+}
+
+fn digest(text: &str) -> Result<Digest, Invalid> {
+    if text == "*" {
+        return Err(Invalid::new("`digest` cannot be `*`: it would allow every version there will ever be")
+            .help("name the version that you have looked at; `rewake run` shows its digest"));
+    }
+    let digest = text.starts_with("blake3:").then(|| Digest::from_hex(text)).flatten();
+    digest.ok_or_else(|| {
+        Invalid::new(format!("{} is not a digest", quote(text)))
+            .help("write `blake3:` and 64 hexadecimal digits; `rewake run` shows a bundle's digest")
+    })
+}
+
+/// `fs:SOURCE:ACCESS` or `http:HOST:METHOD`.
+fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
+    let refuse = || {
+        Invalid::new(format!("{} is not an ask", quote(text)))
+            .help("write \"fs:workspace:ro\", \"fs:host:NAME:rw\" or \"http:api.example.com:GET\"")
+    };
+    if let Some(rest) = text.strip_prefix("fs:") {
+        let (source, access) = rest.rsplit_once(':').ok_or_else(refuse)?;
+        let access = match access {
+            "ro" => Access::ReadOnly,
+            "rw" => Access::ReadWrite,
+            _ => return Err(refuse()),
+        };
+        let source = crate::grants::source(&FsSource::parse(source)?);
+        return Ok(AllowedAsk::Fs(source, access));
+    }
+    let rest = text.strip_prefix("http:").ok_or_else(refuse)?;
+    let (scheme, rest) = match rest.strip_prefix("http://") {
+        Some(rest) => (Scheme::Http, rest),
+        None => (Scheme::Https, rest),
+    };
+    let (host, verb) = rest.rsplit_once(':').ok_or_else(refuse)?;
+    Ok(AllowedAsk::Http(scheme, HostPattern::parse(host)?, method(verb)?))
+}
+
+fn config(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, BTreeMap<String, Setting>> {
+    let mut config = BTreeMap::new();
+    for (bundle, fields) in table.named_tables() {
+        if let Err(invalid) = bundle.get_ref().parse::<Name>() {
+            table.report(
+                bundle.span(),
+                invalid.help("write [config.\"scope/name\"], with the quotation marks"),
+            );
+        }
+        let settings = fields.entries().filter_map(|(key, value)| {
+            let from = from(&fields, key, value, folder)?;
+            Some((key.to_owned(), Setting { from, span: value.span() }))
+        });
+        config.insert((*bundle.get_ref()).to_owned(), settings.collect());
+    }
+    config
+}
+
+fn from<'a>(fields: &Fields<'a>, key: &str, value: &'a Spanned<DeValue<'a>>, folder: &Path) -> Option<From> {
+    if let DeValue::Table(_) = value.get_ref() {
+        let entry = fields.inline_table(key, value)?;
+        let env = entry.some_text("env");
+        let file = entry.some_text("file");
+        entry.refuse_unknown(|_| None);
+        return match (env, file) {
+            (Some(env), None) => Some(From::Env(env.into_inner())),
+            (None, Some(file)) => Some(From::File(folder.join(file.into_inner()))),
+            _ => {
+                let invalid = Invalid::new(format!("{} comes from nowhere, or from two places", quote(key)));
+                entry.report(value.span(), invalid.help("write { env = \"NAME\" } or { file = \"path\" }"));
+                None
+            }
+        };
+    }
+    match reader::scalar(value.get_ref()) {
+        Some(json) => Some(From::Here(json)),
+        None => {
+            let message = format!("{} is no value that configuration can have", quote(key));
+            let help = "write a string, a number, true or false, { env = \"NAME\" } or { file = \"path\" }";
+            fields.report(value.span(), Invalid::new(message).help(help));
+            None
+        }
+    }
+}
+
+fn hook(fields: Fields<'_>, folder: &Path) -> Option<OperatorHook> {
+    fields.require("bundle", "\"./guard\"");
+    fields.require("component", "\"guard\"");
+    let bundle = fields.parsed("bundle", "a string", |text| hook_bundle(text, folder));
+    let component = fields.parsed("component", "a component's name", component_name);
+    fields.refuse_unknown(|_| None);
+    let span = fields.span();
+    Some(OperatorHook { bundle: bundle?.into_inner(), component: component?.into_inner(), span })
+}
+
+fn hook_bundle(text: &str, folder: &Path) -> Result<HookBundle, Invalid> {
+    if text.starts_with('/') || text == "." || text.starts_with("./") || text.starts_with("../") {
+        return Ok(HookBundle::Path(folder.join(PathBuf::from(text))));
+    }
+    let name = text.parse::<Name>().map_err(|invalid| {
+        invalid.help("write \"scope/name\", or a path that starts with `/`, `./` or `../`")
+    })?;
+    Ok(HookBundle::Named(name.to_string()))
+}
+
+fn limits(fields: Fields<'_>) -> Limits {
+    let bounds_of = |key| fields.table(key).map(bounds).unwrap_or_default();
+    let limits = Limits {
+        tool: bounds_of("tool"),
+        hook: bounds_of("hook"),
+        harness: bounds_of("harness"),
+        workspace: fields.table("workspace").map(workspace).unwrap_or_default(),
+        compile: fields.table("compile").map(compile).unwrap_or_default(),
+        http: fields.table("http").map(http).unwrap_or_default(),
+    };
+    fields.refuse_unknown(|_| None);
+    limits
+}
+
+fn compile(fields: Fields<'_>) -> CompileBounds {
+    let bounds = CompileBounds {
+        component_bytes_max: fields.parsed("component", SIZE, size_bytes).map(Spanned::into_inner),
+        memory_bytes_max: fields.parsed("memory", SIZE, size_bytes).map(Spanned::into_inner),
+        cpu_max: fields.parsed("cpu", DURATION, duration).map(Spanned::into_inner),
+    };
+    fields.refuse_unknown(|_| None);
+    bounds
+}
+
+fn http(fields: Fields<'_>) -> HttpBounds {
+    let bounds = HttpBounds {
+        request_bytes_max: fields.parsed("request", SIZE, size_bytes).map(Spanned::into_inner),
+        response_bytes_max: fields.parsed("response", SIZE, size_bytes).map(Spanned::into_inner),
+        timeout_max: fields.parsed("timeout", DURATION, duration).map(Spanned::into_inner),
+    };
+    fields.refuse_unknown(|_| None);
+    bounds
+}
+
+fn workspace(fields: Fields<'_>) -> WorkspaceBounds {
+    let bounds = WorkspaceBounds {
+        bytes_max: fields.parsed("size", SIZE, size_bytes).map(Spanned::into_inner),
+        files_max: fields.count("files", i64::MAX.unsigned_abs()).map(Spanned::into_inner),
+    };
+    fields.refuse_unknown(|_| None);
+    bounds
+}
+
+fn bounds(fields: Fields<'_>) -> Bounds {
+    let bounds = Bounds {
+        memory_bytes_max: fields.parsed("memory", SIZE, size_bytes).map(Spanned::into_inner),
+        timeout_max: fields.parsed("timeout", DURATION, duration).map(Spanned::into_inner),
+        fuel_max: fields.count("fuel", i64::MAX.unsigned_abs()).map(Spanned::into_inner),
+        output_bytes_max: fields.parsed("output", SIZE, size_bytes).map(Spanned::into_inner),
+    };
+    fields.refuse_unknown(|_| None);
+    bounds
+}
+
+fn models(table: &Fields<'_>) -> BTreeMap<String, Model> {
+    let named = table.named_tables().into_iter();
+    named.filter_map(|(name, fields)| Some(((*name.get_ref()).to_owned(), model(&fields)?))).collect()
+}
+
+fn model(fields: &Fields<'_>) -> Option<Model> {
+    const PROVIDERS: [(&str, Provider); 3] =
+        [("anthropic", Provider::Anthropic), ("openai", Provider::OpenAi), ("scripted", Provider::Scripted)];
+    fields.require("provider", "\"anthropic\"");
+    let provider = fields.one_of("provider", &PROVIDERS);
+    let model = fields.some_text("model").map(Spanned::into_inner);
+    let base_url = fields.parsed("base_url", "a string", |text| match text {
+        url if url.starts_with("https://") || url.starts_with("http://") => Ok(url.to_owned()),
+        _ => Err(Invalid::new("`base_url` is no address").help("begin it with https:// or http://")),
+    });
+    let key_env = fields.some_text("key_env").map(Spanned::into_inner);
+    let price = fields.table("price").and_then(|price| {
+        price.require("input", "3.0");
+        price.require("output", "15.0");
+        let (input, output) = (amount(&price, "input"), amount(&price, "output"));
+        price.refuse_unknown(|_| None);
+        Some((input?, output?))
+    });
+    fields.refuse_unknown(|_| None);
+    Some(Model {
+        provider: provider?.into_inner(),
+        model,
+        base_url: base_url.map(Spanned::into_inner),
+        key_env,
+        price,
+    })
+}
+
+/// A price: a number that is not negative.
+fn amount(fields: &Fields<'_>, key: &'static str) -> Option<f64> {
+    let value = fields.value(key)?;
+    match reader::scalar(value.get_ref()).and_then(|json| json.as_f64()).filter(|amount| *amount >= 0.0) {
+        Some(amount) => Some(amount),
+        None => {
+            let invalid = Invalid::new(format!("`{key}` must be a price, in USD a million tokens"));
+            fields.report(value.span(), invalid.help("write a number such as 3.0"));
+            None
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Hooks: which of them an event is for, and asking them side by side (hooks.md). What one answer comes to is
+//! in `ask.rs`, what several come to in `verdict.rs`, what they are told in `told.rs`. Knows no steps.
+
+mod ask;
+mod schema;
+mod told;
+mod verdict;
+
+use std::sync::Arc;
+
+use rewake_core::effect::Effect;
+use rewake_core::entry::{Draft, Place};
+use rewake_core::fact::{CallRetried, Fact, HookEvent, HookVerdict, ToolPin};
+use rewake_core::firing::Firing;
+use rewake_core::grant::Grants;
+use rewake_core::ids::Digest;
+use tokio::task::JoinSet;
+
+pub(crate) use self::ask::failed;
+use self::ask::{Asked, ask};
+pub(crate) use self::told::{Told, Used};
+pub(crate) use self::verdict::{Verdict, fold};
+use crate::bundle::{self, GrantKind, Matcher};
+use crate::context::SessionContext;
+use crate::event::{Port, Unrecorded};
+
+/// What a matcher is tried on: a name, and what stands behind it can do.
+pub(crate) struct Tried<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) effect: Effect,
+    pub(crate) grants: Vec<GrantKind>,
+}
+
+impl<'a> Tried<'a> {
+    /// A tool.
+    pub(crate) fn tool(cx: &SessionContext, tool: &'a ToolPin) -> Self {
+        let grants = grant_kinds(&cx.component(tool.component).grants);
+        Tried { name: &tool.name, effect: tool.effect, grants }
+    }
+}
+
+/// The hooks of an event that are for it, in the order in which their verdicts are folded.
+pub(crate) fn matching(cx: &SessionContext, event: HookEvent, tried: &Tried<'_>) -> Vec<u32> {
+    let written = bundle::HookEvent::ALL.into_iter().find(|one| one.fired() == Some(event));
+    let hooks = (0u32..).zip(&cx.created.hooks);
+    hooks
+        .filter(|(_, pin)| pin.event == event)
+        .filter(|(_, pin)| match written.map(|written| Matcher::parse(written, &pin.matcher)) {
+            Some(Ok(matcher)) => matcher.matches(tried.name, Some(tried.effect), &tried.grants),
+            // It parsed when it was pinned; if it does not now, it judges everything.
+            _ => true,
+        })
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn grant_kinds(grants: &Grants) -> Vec<GrantKind> {
+    let mounts = grants.fs.iter().map(|grant| GrantKind::of_mount(grant.access));
+    let http = (!grants.http.is_empty()).then_some(GrantKind::Http);
+    mounts.chain(http).collect()
+}
+
+/// A hook that is asked about a use, a request, or how one ended.
+pub(crate) struct Judged {
+    /// Which of the uses.
+    pub(crate) at: usize,
+    pub(crate) hook: u32,
+    pub(crate) place: Place,
+    pub(crate) binding: Digest,
+    pub(crate) told: Told,
+}
+
+/// A verdict on a use: which of the uses, the verdict's seq, the verdict.
+pub(crate) type Answer = (usize, u64, HookVerdict);
+
+/// Asks hooks about uses, side by side; each comes with its start's seq and key. Each verdict is told to
+/// the driver by the task that heard it; none counts before its entry is durable, which the caller's next
+/// commit sees to.
+pub(crate) async fn judge(
+    cx: &Arc<SessionContext>,
+    port: Port,
+    judged: Vec<(Judged, u64, String)>,
+) -> Result<Vec<Answer>, Unrecorded> {
+    let mut tasks = JoinSet::new();
+    for (one, start, key) in judged {
+        let (cx, port) = (cx.clone(), port.clone());
+        tasks.spawn(async move {
+            let _running = cx.running.clone().read_owned().await;
+            let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place };
+            let (seq, verdict) = ask(&cx, &port, asked, Some(one.place.turn), &one.told).await?;
+            Ok((one.at, seq, verdict))
+        });
+    }
+    let mut answers = Vec::new();
+    while let Some(joined) = tasks.join_next().await {
+        answers.push(joined.map_err(|_| Unrecorded::Dropped)??);
+    }
+    Ok(answers)
+}
+
+/// Asks the hooks that the session itself is due to ask.
+pub(crate) async fn fire(
+    cx: Arc<SessionContext>,
+    port: Port,
+    turn: Option<u32>,
+    firings: Vec<(Firing, Told)>,
+) -> Result<(), Unrecorded> {
+    let drafts = firings.iter().map(|(firing, _)| starting(&cx, firing)).collect();
+    let entries = port.record(drafts, true).await?;
+    let mut tasks = JoinSet::new();
+    for ((firing, told), entry) in firings.into_iter().zip(entries) {
+        if matches!(entry.fact, Fact::HookVerdict(_)) {
+            continue;
+        }
+        let (start, key) = match firing.start {
+            Some(start) => (start.seq, start.key),
+            None => (entry.seq, entry.hash),
+        };
+        let (hook, binding, place) = (firing.hook, firing.binding, firing.place);
+        let asked = Asked { hook, start, key: key.to_hex(), binding, place };
+        let (cx, port) = (cx.clone(), port.clone());
+        tasks.spawn(async move {
+            let _running = cx.running.clone().read_owned().await;
+            ask(&cx, &port, asked, turn, &told).await
+        });
+    }
+    while let Some(joined) = tasks.join_next().await {
+        joined.map_err(|_| Unrecorded::Dropped)??;
+    }
+    Ok(())
+}
+
+/// What stands in the journal before a hook is asked: one entry a firing.
+fn starting(cx: &SessionContext, firing: &Firing) -> Draft {
+    let fact: Fact = match firing.start {
+        None => firing.started().into(),
+        Some(start) => match start.next_try {
+            Some(n) => CallRetried { start: start.seq, n }.into(),
+            None => failed(cx, firing.hook, start.seq, firing.binding, "it was tried too often").into(),
+        },
+    };
+    Draft::system(firing.place, fact)
+}

@@ -1,0 +1,143 @@
+//! What a hook is told: the JSON of each event's input (wit/README.md). Knows no guests.
+
+use rewake_core::fact::{HookEvent, HookPin};
+use rewake_core::firing::{Firing, Occasion};
+use rewake_core::ids::{Timestamp, turn_name};
+use rewake_core::session::Session;
+use rewake_wire::{Outcome, Part, Sender};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::context::SessionContext;
+
+/// What one event tells beside what every event does.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Told {
+    Start {
+        source: &'static str,
+    },
+    Prompt {
+        prompt: String,
+        sender: Option<Sender>,
+    },
+    Tool {
+        #[serde(flatten)]
+        used: Used,
+    },
+    After {
+        #[serde(flatten)]
+        used: Used,
+        tool_output: Vec<Part>,
+        duration_ms: u64,
+    },
+    Failure {
+        #[serde(flatten)]
+        used: Used,
+        error: String,
+        outcome: Outcome,
+        duration_ms: Option<u64>,
+    },
+    Stop {
+        stop_hook_active: bool,
+        last_message: Option<String>,
+    },
+    End {
+        reason: &'static str,
+    },
+}
+
+/// A use of a tool.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Used {
+    pub(crate) tool_name: String,
+    /// The bytes that the tool will get, not what another reader of JSON would make of them.
+    pub(crate) tool_input: Box<RawValue>,
+    pub(crate) tool_use_id: String,
+}
+
+impl Told {
+    /// What a hook that the session itself asks is told.
+    pub(crate) fn of(session: &Session, firing: &Firing) -> Told {
+        match firing.occasion {
+            Occasion::Start(source) => Told::Start { source: source.as_str() },
+            Occasion::Prompt(n) => {
+                let message = session.pending.messages.iter().find(|message| message.n == n);
+                let prompt = message.map(|message| text(&message.parts)).unwrap_or_default();
+                Told::Prompt { prompt, sender: message.map(|message| message.sender.clone()) }
+            }
+            Occasion::Stop(round) => Told::Stop {
+                stop_hook_active: round > 0,
+                last_message: session.turn.as_ref().and_then(|turn| turn.said.clone()),
+            },
+            Occasion::End => {
+                Told::End { reason: session.ended.as_ref().map_or("stopped", |ended| ended.as_str()) }
+            }
+        }
+    }
+
+    /// What a hook is told of how a use ended.
+    pub(crate) fn after(
+        event: HookEvent,
+        used: Used,
+        outcome: Outcome,
+        parts: &[Part],
+        ms: Option<u64>,
+    ) -> Told {
+        match event {
+            HookEvent::PostToolUse => {
+                Told::After { used, tool_output: parts.to_vec(), duration_ms: ms.unwrap_or(0) }
+            }
+            _ => Told::Failure { used, error: text(parts), outcome, duration_ms: ms },
+        }
+    }
+}
+
+/// Parts as text, for a reader that only knows text.
+fn text(parts: &[Part]) -> String {
+    let lines = parts.iter().map(|part| match part {
+        Part::Text { text } => text.clone(),
+        Part::Json { json } => json.clone(),
+        Part::Blob { media_type, .. } | Part::BlobRef { media_type, .. } => format!("[{media_type}]"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A hook's input: what every event tells, and what this one tells beside it.
+#[derive(Serialize)]
+struct HookInput<'a> {
+    session_id: &'a str,
+    turn_id: Option<String>,
+    hook_event_name: &'static str,
+    agent: &'a str,
+    workspace: Option<&'a str>,
+    at: String,
+    #[serde(flatten)]
+    told: &'a Told,
+}
+
+/// The input as JSON text.
+///
+/// # Errors
+/// What is wrong with it; then the hook cannot be asked.
+pub(super) fn input(
+    cx: &SessionContext,
+    pin: &HookPin,
+    turn: Option<u32>,
+    told: &Told,
+) -> Result<String, String> {
+    let grants = &cx.component(pin.component).grants;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let workspace =
+        grants.fs.iter().find(|granted| granted.source == rewake_core::grant::FsSource::Workspace);
+    let input = HookInput {
+        session_id: cx.id.as_str(),
+        turn_id: turn.map(turn_name),
+        hook_event_name: pin.event.as_str(),
+        agent: &cx.created.agent.name,
+        workspace: workspace.map(|granted| granted.mount.as_str()),
+        at: Timestamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)).to_string(),
+        told,
+    };
+    serde_json::to_string(&input).map_err(|error| format!("its input cannot be written: {error}"))
+}

@@ -1,0 +1,36 @@
+//! A harness's files (journal.md R8): its mounts are read-only, and what it sees there are observations. A
+//! replay is told the same without a look at the disk.
+
+use rewake_bindings::{FileAnswer, FileUse};
+use rewake_core::fact::Observed;
+use wasmtime::Result;
+
+use crate::files::{answer_out, observed_in, op_in};
+use crate::record::Recorder;
+
+/// Bytes of observations that wait for the next call; more are written without one.
+const PENDING_BYTES_MAX: usize = 1 << 20;
+
+pub(super) fn replayed(recorder: &mut Recorder, asked: &FileUse) -> Result<Option<FileAnswer>> {
+    let op = op_in(asked.op);
+    let Some(Observed::File(before)) = recorder.recorded(op.function())? else { return Ok(None) };
+    for (field, before, now) in [
+        ("path", &before.path, &asked.path),
+        ("to", &before.to, &asked.to),
+        ("detail", &before.detail, &asked.detail),
+    ] {
+        if before != now {
+            let shown = |text: &str| format!("{} {text}", op.function());
+            return Err(recorder.differs(0, field, shown(before), shown(now)));
+        }
+    }
+    Ok(Some(answer_out(op, before.answer)))
+}
+
+pub(super) fn observed(recorder: &mut Recorder, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
+    recorder.observed(Observed::File(observed_in(asked, answer)))?;
+    if recorder.pending_bytes() > PENDING_BYTES_MAX {
+        recorder.write_observed();
+    }
+    Ok(())
+}

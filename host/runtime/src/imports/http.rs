@@ -1,0 +1,254 @@
+//! `http.fetch` of a harness: judged by hooks, recorded by its start and its end, and performed again or not
+//! by its class (journal.md R5). The way out itself is `egress`.
+
+use std::time::Instant;
+
+use rewake_bindings::http;
+use rewake_core::binding;
+use rewake_core::canonical;
+use rewake_core::effect::Effect;
+use rewake_core::entry::{Draft, Entry, Place};
+use rewake_core::fact::{
+    CallRetried, Fact, HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, Lost,
+    class_of,
+};
+use rewake_core::ids::Digest;
+use rewake_core::limits::{PAYLOAD_INLINE_BYTES_MAX, cut};
+use rewake_core::replay::Recorded;
+use rewake_store::Blob;
+use rewake_wire::Base64;
+use serde_json::json;
+use wasmtime::Result;
+
+use super::StepImports;
+use super::judge::{Gate, Gated, gate};
+use crate::PROJECT;
+use crate::bundle::GrantKind;
+use crate::egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
+use crate::record::Stop;
+use crate::way_out::{WayOut, call_in, headers_out};
+
+const FUNCTION: &str = "http.fetch";
+/// The name that hooks know requests by.
+const TOOL: &str = "http";
+/// Header names of a request that are journaled; a request with more is refused.
+const HEADERS_SHOWN_MAX: usize = 64;
+
+type Answered = std::result::Result<http::Response, http::Error>;
+
+pub(super) async fn fetch(imports: &mut StepImports, request: http::Request) -> Result<Answered> {
+    let digest = Digest::of(&serde_json::to_vec(&request)?);
+    let call = call_in(request);
+    let shown = shown(&call);
+    let wanted = HttpRequest {
+        digest,
+        arguments: canonical::digest(&shown).map_err(wasmtime::Error::msg)?,
+        ..told(&call)
+    };
+    let (place, recorded) = imports.recorder.begin(FUNCTION)?;
+    let recorded = recorded.unwrap_or_default();
+    compare(imports, place, &wanted, &recorded)?;
+    if let Some(end) = recorded.ended(0) {
+        return ended(imports, &end.fact).await;
+    }
+    let way_out = imports.cx.way_out(imports.cx.harness());
+    if let Some(start) = recorded.started(0) {
+        return repeat(imports, &way_out, place, start, &call).await;
+    }
+    let granted = way_out.egress.check(&way_out.pass(None), &call).map(|grant| grant.honours_key);
+    let class = class_of(&call.method, matches!(granted, Ok(true)));
+    // What is not granted is no hook's business; but what was asked of one must come to its end.
+    if let Err(failure) = &granted
+        && recorded.first().is_none()
+    {
+        return refuse(imports, place, wanted, failure.clone()).await;
+    }
+    let gated =
+        Gated { name: TOOL, effect: class, grants: vec![GrantKind::Http], input: shown, whole: digest };
+    let (hooks, verdicts) = match (gate(imports, place, &recorded, gated).await?, granted) {
+        (Gate::Closed(why), _) => return refuse(imports, place, wanted, HttpFailure::Denied(why)).await,
+        (_, Err(failure)) => return refuse(imports, place, wanted, failure).await,
+        (Gate::Open { hooks, verdicts }, Ok(_)) => (hooks, verdicts),
+    };
+    let started = HttpStarted { request: wanted, class, hooks, verdicts };
+    let entries = imports.recorder.record(place, vec![Draft::agent(place, started)], true).await?;
+    let (seq, key) = (entries[0].seq, entries[0].hash);
+    perform(imports, &way_out, place, seq, key_for(class, key), &call).await
+}
+
+/// The key is for who honours it; to others it would say nothing.
+fn key_for(class: Effect, key: Digest) -> Option<String> {
+    (class == Effect::Idempotent).then(|| key.to_hex())
+}
+
+/// What hooks are shown of a request.
+fn shown(call: &HttpCall) -> String {
+    let names: Vec<&str> = call.headers.iter().map(|(name, _)| name.as_str()).collect();
+    let body = format!("blake3:{}", Digest::of(&call.body));
+    json!({ "method": call.method, "url": call.url, "headers": names, "body": body, "bytes": call.body.len() })
+        .to_string()
+}
+
+/// What is journaled of a request, cut: one that is longer is refused.
+fn told(call: &HttpCall) -> HttpRequest {
+    let names = call.headers.iter().take(HEADERS_SHOWN_MAX).map(|(name, _)| cut(name, 64));
+    HttpRequest {
+        method: cut(&call.method, 16),
+        url: cut(&call.url, URL_BYTES_MAX),
+        headers: names.collect(),
+        body: Digest::of(&call.body),
+        bytes: call.body.len() as u64,
+        digest: Digest::default(),
+        arguments: Digest::default(),
+    }
+}
+
+/// What is asked for must be what is recorded, as far as something is.
+fn compare(imports: &mut StepImports, place: Place, wanted: &HttpRequest, recorded: &Recorded) -> Result<()> {
+    let Some((seq, fact)) = recorded.first().map(|entry| (entry.seq, &entry.fact)) else { return Ok(()) };
+    let before = match fact {
+        Fact::HttpStarted(body) => Some(&body.request),
+        Fact::HttpCompleted(body) => body.request.as_ref(),
+        Fact::HookStarted(body) => {
+            let now = binding(&imports.cx.id, place, TOOL, wanted.digest, wanted.arguments);
+            if body.binding == now {
+                return Ok(());
+            }
+            let (expected, got) = (body.binding.to_hex(), now.to_hex());
+            return Err(imports.recorder.differs(seq, "request", expected, got));
+        }
+        _ => None,
+    };
+    let say = |request: &HttpRequest| {
+        format!("{FUNCTION} {} {} ({})", request.method, request.url, request.digest.to_hex())
+    };
+    match before {
+        Some(before) if before.digest == wanted.digest => Ok(()),
+        Some(before) => {
+            let (expected, got) = (say(before), say(wanted));
+            Err(imports.recorder.differs(seq, "request", expected, got))
+        }
+        None => Err(imports.recorder.differs(seq, "function", "another call".into(), FUNCTION.into())),
+    }
+}
+
+/// Records that a request is not sent at all, and why.
+async fn refuse(
+    imports: &mut StepImports,
+    place: Place,
+    request: HttpRequest,
+    failure: HttpFailure,
+) -> Result<Answered> {
+    let (outcome, _) = outcome_of(Err(failure));
+    let completed = HttpCompleted { start: None, request: Some(request), outcome, ms: 0 };
+    let fact = Fact::from(completed);
+    imports.recorder.record(place, vec![Draft::system(place, fact.clone())], true).await?;
+    ended(imports, &fact).await
+}
+
+/// Sends again what was started and has no end, if its class allows it. What may not be repeated was settled
+/// as lost when the session was loaded.
+async fn repeat(
+    imports: &mut StepImports,
+    way_out: &WayOut,
+    place: Place,
+    start: &Entry,
+    call: &HttpCall,
+) -> Result<Answered> {
+    let Fact::HttpStarted(started) = &start.fact else {
+        return Err(imports.recorder.differs(start.seq, "function", "another call".into(), FUNCTION.into()));
+    };
+    let is_granted = way_out.egress.check(&way_out.pass(None), call).is_ok();
+    let (next, why) = match imports.recorder.next_try(start.seq) {
+        // It was sent, perhaps; that it may not be sent now does not undo it.
+        Some(_) if !is_granted => (None, Lost::Host),
+        next => (next, Lost::Limit),
+    };
+    let Some(n) = next else {
+        let lost = Fact::from(HttpLost { start: start.seq, why });
+        imports.recorder.record(place, vec![Draft::system(place, lost.clone())], true).await?;
+        return ended(imports, &lost).await;
+    };
+    let again = Draft::system(place, CallRetried { start: start.seq, n });
+    imports.recorder.record(place, vec![again], true).await?;
+    perform(imports, way_out, place, start.seq, key_for(started.class, start.hash), call).await
+}
+
+/// Sends a request that is started, and records what came of it.
+async fn perform(
+    imports: &mut StepImports,
+    way_out: &WayOut,
+    place: Place,
+    start: u64,
+    key: Option<String>,
+    call: &HttpCall,
+) -> Result<Answered> {
+    let since = Instant::now();
+    let result = way_out.egress.fetch(&way_out.pass(key.as_deref()), call).await;
+    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (outcome, blob) = outcome_of(result.clone());
+    let completed = Draft::agent(place, HttpCompleted { start: Some(start), request: None, outcome, ms });
+    let blobs = blob.into_iter().collect();
+    imports.recorder.record_with(place, vec![completed], blobs, false).await?;
+    Ok(match result {
+        Ok(HttpAnswer { status, headers, body }) => {
+            Ok(http::Response { status, headers: headers_out(headers), body })
+        }
+        Err(failure) => Err(error_of(&outcome_of(Err(failure)).0)),
+    })
+}
+
+/// As the journal keeps it; a large body as a blob.
+fn outcome_of(result: std::result::Result<HttpAnswer, HttpFailure>) -> (HttpOutcome, Option<Blob>) {
+    let answer = match result {
+        Ok(answer) => answer,
+        Err(HttpFailure::Denied(why)) => return (HttpOutcome::Denied(why), None),
+        Err(HttpFailure::TimedOut) => return (HttpOutcome::TimedOut, None),
+        Err(HttpFailure::TooLarge) => return (HttpOutcome::TooLarge, None),
+        Err(HttpFailure::Failed(why)) => return (HttpOutcome::Failed(why), None),
+    };
+    let HttpAnswer { status, headers, body } = answer;
+    let (body, blob) = if body.len() > PAYLOAD_INLINE_BYTES_MAX {
+        let blob = Blob::of(body);
+        (HttpBody::Blob { digest: blob.digest, size: blob.bytes.len() as u64 }, Some(blob))
+    } else {
+        match String::from_utf8(body) {
+            Ok(text) => (HttpBody::Text(text), None),
+            Err(bytes) => (HttpBody::Bytes(Base64(bytes.into_bytes())), None),
+        }
+    };
+    (HttpOutcome::Response { status, headers, body }, blob)
+}
+
+/// A recorded end, as the harness is told it.
+async fn ended(imports: &mut StepImports, fact: &Fact) -> Result<Answered> {
+    let Fact::HttpCompleted(HttpCompleted { outcome, .. }) = fact else {
+        return Ok(Err(http::Error::Unknown(
+            "it may have been sent before its host died or let go of it; it is not sent again".into(),
+        )));
+    };
+    let HttpOutcome::Response { status, headers, body } = outcome else { return Ok(Err(error_of(outcome))) };
+    let body = match body {
+        HttpBody::Text(text) => text.clone().into_bytes(),
+        HttpBody::Bytes(bytes) => bytes.0.clone(),
+        HttpBody::Blob { digest, .. } => match imports.cx.store.blob(PROJECT, digest).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                let why = format!("the body of a recorded response ({digest}) is not in this store");
+                return Err(imports.recorder.stopped(Stop::Host(why)));
+            }
+            Err(error) => return Err(imports.recorder.stopped(Stop::Host(error.to_string()))),
+        },
+    };
+    Ok(Ok(http::Response { status: *status, headers: headers_out(headers.clone()), body }))
+}
+
+fn error_of(outcome: &HttpOutcome) -> http::Error {
+    match outcome {
+        HttpOutcome::Denied(why) => http::Error::Denied(why.clone()),
+        HttpOutcome::TimedOut => http::Error::TimedOut,
+        HttpOutcome::TooLarge => http::Error::TooLarge,
+        HttpOutcome::Failed(why) => http::Error::Failed(why.clone()),
+        HttpOutcome::Response { .. } => http::Error::Failed("there is a response".into()),
+    }
+}

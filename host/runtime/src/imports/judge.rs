@@ -1,0 +1,337 @@
+//! What hooks have to say about a call of the running step (hooks.md, journal.md R4): those that may replace
+//! the input first, one after another; then all others on what came of it; then people, where a hook wants
+//! that; and after the call, on how it ended. What is recorded of an earlier run is not asked again.
+
+use rewake_core::effect::Effect;
+use rewake_core::entry::{Draft, Entry, Place};
+use rewake_core::fact::{
+    Asker, CallRetried, Fact, HookEvent, HookStarted, HookVerdict, QuestionAsked, TurnWaiting, UserAnswer,
+    WaitOn,
+};
+use rewake_core::ids::Digest;
+use rewake_core::replay::Recorded;
+use rewake_core::{ALLOW, CHOICES, after_binding, binding, canonical};
+use rewake_wire::{Outcome, Part, Sender};
+use serde_json::value::RawValue;
+use wasmtime::Result;
+
+use super::StepImports;
+use crate::bundle::GrantKind;
+use crate::hooks::{self, Answer, Judged, Told, Tried, Used, Verdict, fold};
+use crate::record::Stop;
+
+/// What hooks judge: one use of a tool, or a request.
+#[derive(Clone)]
+pub(super) struct Subject {
+    pub(super) place: Place,
+    /// The pinned hooks that must judge it.
+    pub(super) hooks: Vec<u32>,
+    pub(super) name: String,
+    pub(super) id: String,
+    /// JSON text; what the last rewriter made of it.
+    pub(super) input: String,
+    pub(super) arguments: Digest,
+    /// The name that verdicts are bound to.
+    pub(super) qualified: String,
+    pub(super) definition: Digest,
+}
+
+impl Subject {
+    fn used(&self) -> Result<Used> {
+        let tool_input = RawValue::from_string(self.input.clone())?;
+        Ok(Used { tool_name: self.name.clone(), tool_input, tool_use_id: self.id.clone() })
+    }
+
+    fn judged(&self, imports: &StepImports, at: usize, hook: u32) -> Result<Judged> {
+        let binding = binding(&imports.cx.id, self.place, &self.qualified, self.definition, self.arguments);
+        Ok(Judged { at, hook, place: self.place, binding, told: Told::Tool { used: self.used()? } })
+    }
+}
+
+/// How a use ended.
+pub(super) struct End {
+    pub(super) outcome: Outcome,
+    pub(super) parts: Vec<Part>,
+    pub(super) contexts: Vec<String>,
+    pub(super) ms: Option<u64>,
+}
+
+/// Has every subject judged; what hooks made of the inputs stands in the subjects.
+pub(super) async fn before(
+    imports: &mut StepImports,
+    place: Place,
+    subjects: &mut [Subject],
+    recorded: &Recorded,
+) -> Result<Vec<Verdict>> {
+    let mut heard: Vec<Vec<(u64, HookVerdict)>> = subjects.iter().map(|_| Vec::new()).collect();
+    let (rewriters, judges): (Vec<Vec<u32>>, Vec<Vec<u32>>) =
+        subjects.iter().map(|subject| split(imports, &subject.hooks)).unzip();
+    let rounds = rewriters.iter().map(Vec::len).max().unwrap_or(0);
+    for round in 0..=rounds {
+        let mut asked = Vec::new();
+        for (at, subject) in subjects.iter().enumerate() {
+            let hooks = if round == rounds { &judges[at][..] } else { slice(&rewriters[at], round) };
+            for hook in hooks {
+                asked.push(subject.judged(imports, at, *hook)?);
+            }
+        }
+        for (at, seq, verdict) in ask(imports, place, asked, recorded).await? {
+            if let Some(input) = &verdict.changes.input {
+                subjects[at].arguments = canonical::digest(input).map_err(wasmtime::Error::msg)?;
+                subjects[at].input.clone_from(input);
+            }
+            heard[at].push((seq, verdict));
+        }
+    }
+    Ok(heard.iter().map(|heard| fold(heard.iter().map(|(seq, verdict)| (*seq, verdict)))).collect())
+}
+
+fn slice(hooks: &[u32], at: usize) -> &[u32] {
+    hooks.get(at..=at).unwrap_or_default()
+}
+
+/// Those that may replace, and the others.
+fn split(imports: &StepImports, hooks: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    hooks.iter().partition(|hook| imports.cx.created.hooks[**hook as usize].rewrites)
+}
+
+/// Has people say what hooks want them to say. Where they have not yet, the step ends here: it is run again
+/// when the answers are there (R10).
+pub(super) async fn people(
+    imports: &mut StepImports,
+    place: Place,
+    held: Vec<(&Subject, &mut Verdict)>,
+    recorded: &Recorded,
+) -> Result<()> {
+    let (mut drafts, mut open) = (Vec::new(), Vec::new());
+    for (subject, verdict) in held {
+        let Some((hook, reason)) = verdict.asks.take() else { continue };
+        let index = subject.place.index;
+        match recorded.question(index) {
+            Some(question) => match recorded.answer(index, &question.id) {
+                Some(answer) => verdict.denied = refused(answer),
+                None => open.push(question.id.clone()),
+            },
+            None => {
+                let asked = question(subject, hook, &reason);
+                open.push(asked.id.clone());
+                drafts.push(Draft::system(subject.place, asked));
+            }
+        }
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    if !drafts.is_empty() {
+        open.sort();
+        let on = WaitOn::Answers(open);
+        drafts.push(Draft::system(Place::turn(place.turn), TurnWaiting { on }));
+        imports.recorder.record(place, drafts, true).await?;
+    }
+    Err(imports.recorder.stopped(Stop::Waiting))
+}
+
+/// Why a person's answer does not let it pass; none: it does.
+fn refused(answer: &UserAnswer) -> Option<String> {
+    if answer.value.trim() == ALLOW {
+        return None;
+    }
+    let who = match &answer.sender {
+        Sender::Operator(id) | Sender::Agent(id) | Sender::Trigger(id) => id.as_str(),
+        Sender::System => "the host",
+    };
+    let words = serde_json::from_str::<String>(&answer.value).unwrap_or_else(|_| answer.value.clone());
+    Some(if words == CHOICES[1] { format!("{who} denied it") } else { format!("{who} denied it: {words}") })
+}
+
+fn question(subject: &Subject, hook: u32, reason: &str) -> QuestionAsked {
+    let Place { turn, step, ordinal, index } = subject.place;
+    QuestionAsked {
+        id: format!("ask-{turn}-{step}-{ordinal}-{index}"),
+        text: format!("May {} run with {}? {reason}", subject.name, subject.input),
+        choices: CHOICES.map(str::to_owned).to_vec(),
+        schema: None,
+        by: Asker::Hook(hook),
+    }
+}
+
+/// Tells hooks how uses ended: those that may replace the output first. A use is told to the harness only
+/// once all have answered.
+pub(super) async fn after(
+    imports: &mut StepImports,
+    place: Place,
+    ended: &mut [(Subject, Vec<u32>, &mut End)],
+    recorded: &Recorded,
+) -> Result<()> {
+    let lists: Vec<(Vec<u32>, Vec<u32>)> = ended
+        .iter()
+        .map(|(_, hooks, end)| {
+            let event = end_event(end.outcome);
+            let hooks: Vec<u32> = hooks
+                .iter()
+                .copied()
+                .filter(|hook| imports.cx.created.hooks[*hook as usize].event == event)
+                .collect();
+            split(imports, &hooks)
+        })
+        .collect();
+    let rounds = lists.iter().map(|(rewriters, _)| rewriters.len()).max().unwrap_or(0);
+    let mut said: Vec<Vec<(u32, String)>> = ended.iter().map(|_| Vec::new()).collect();
+    for round in 0..=rounds {
+        let mut asked = Vec::new();
+        for (at, (subject, _, end)) in ended.iter().enumerate() {
+            let (rewriters, judges) = &lists[at];
+            let hooks = if round == rounds { &judges[..] } else { slice(rewriters, round) };
+            for hook in hooks {
+                asked.push(heard_of(imports, at, *hook, subject, end)?);
+            }
+        }
+        for (at, _, verdict) in ask(imports, place, asked, recorded).await? {
+            let HookVerdict { hook, decision, reason, context, changes, .. } = verdict;
+            if decision == rewake_core::fact::Decision::Block {
+                said[at].extend(reason.map(|reason| (hook, reason)));
+            }
+            said[at].extend(context.map(|context| (hook, context)));
+            if let Some(output) = changes.output {
+                ended[at].2.parts = output;
+            }
+        }
+    }
+    for ((_, _, end), mut said) in ended.iter_mut().zip(said) {
+        said.sort_by_key(|(hook, _)| *hook);
+        end.contexts.extend(said.into_iter().map(|(_, text)| text));
+    }
+    Ok(())
+}
+
+fn end_event(outcome: Outcome) -> HookEvent {
+    if outcome == Outcome::Ok { HookEvent::PostToolUse } else { HookEvent::PostToolUseFailure }
+}
+
+fn heard_of(imports: &StepImports, at: usize, hook: u32, subject: &Subject, end: &End) -> Result<Judged> {
+    let event = end_event(end.outcome);
+    let came_of_it = Digest::of(&serde_json::to_vec(&(end.outcome, &end.parts))?);
+    let binding = after_binding(&imports.cx.id, subject.place, event, subject.arguments, came_of_it);
+    let told = Told::after(event, subject.used()?, end.outcome, &end.parts, end.ms);
+    Ok(Judged { at, hook, place: subject.place, binding, told })
+}
+
+/// Asks what has no answer yet, all side by side; what an earlier run heard is taken from the journal.
+async fn ask(
+    imports: &mut StepImports,
+    place: Place,
+    asked: Vec<Judged>,
+    recorded: &Recorded,
+) -> Result<Vec<Answer>> {
+    let mut answers: Vec<Answer> = Vec::new();
+    let mut open: Vec<(Judged, Option<(u64, String)>)> = Vec::new();
+    let mut drafts = Vec::new();
+    for judged in asked {
+        let (index, hook) = (judged.place.index, judged.hook);
+        if let Some((seq, verdict)) = recorded.verdict(index, hook) {
+            answers.push((judged.at, seq, verdict.clone()));
+            continue;
+        }
+        let start = recorded.asked(index, hook).map(|start| (start.seq, start.hash.to_hex()));
+        drafts.push(asking(imports, &judged, start.as_ref()));
+        open.push((judged, start));
+    }
+    if drafts.is_empty() {
+        return Ok(answers);
+    }
+    let entries = imports.recorder.record(place, drafts, true).await?;
+    let mut live = Vec::new();
+    // One entry stands for each: its start, its repeat, or its failure if it was tried too often.
+    for ((judged, start), entry) in open.into_iter().zip(&entries) {
+        match (&entry.fact, start) {
+            (Fact::HookVerdict(verdict), _) => answers.push((judged.at, entry.seq, verdict.clone())),
+            (_, Some((seq, key))) => live.push((judged, seq, key)),
+            (_, None) => live.push((judged, entry.seq, key_of(entry))),
+        }
+    }
+    let heard = hooks::judge(&imports.cx, imports.recorder.port(), live).await;
+    answers.extend(heard.map_err(|why| imports.recorder.unrecorded(why))?);
+    Ok(answers)
+}
+
+fn key_of(entry: &Entry) -> String {
+    entry.hash.to_hex()
+}
+
+/// What is recorded before a hook is asked; or its failure, if it was tried too often.
+fn asking(imports: &StepImports, judged: &Judged, start: Option<&(u64, String)>) -> Draft {
+    let (hook, binding) = (judged.hook, judged.binding);
+    let fact: Fact = match start {
+        None => {
+            let event = imports.cx.created.hooks[hook as usize].event;
+            HookStarted { hook, event, source: None, message: None, binding }.into()
+        }
+        Some((seq, _)) => match imports.recorder.next_try(*seq) {
+            Some(n) => CallRetried { start: *seq, n }.into(),
+            None => hooks::failed(&imports.cx, hook, *seq, binding, "it was tried too often").into(),
+        },
+    };
+    Draft::system(judged.place, fact)
+}
+
+/// An effectful import of the harness that is no tool, as hooks see it.
+pub(crate) struct Gated {
+    /// The name that matchers are tried on.
+    pub(crate) name: &'static str,
+    pub(crate) effect: Effect,
+    pub(crate) grants: Vec<GrantKind>,
+    /// What hooks are shown: JSON text, an object.
+    pub(crate) input: String,
+    /// Digest of the whole of what will be done.
+    pub(crate) whole: Digest,
+}
+
+/// What the gate says.
+pub(crate) enum Gate {
+    /// It may be started, by these hooks' verdicts.
+    Open {
+        /// The hooks that judged it.
+        hooks: Vec<u32>,
+        /// Their verdicts' seqs.
+        verdicts: Vec<u64>,
+    },
+    /// It may not: why.
+    Closed(String),
+}
+
+/// Every effectful import passes the same gate: PreToolUse hooks judge it, and people, where one of them wants
+/// that. `place` is the call's; `recorded` what is recorded of it. Where this ends the step, a person is asked,
+/// and the call comes here again when the answer is there.
+pub(crate) async fn gate(
+    imports: &mut StepImports,
+    place: Place,
+    recorded: &Recorded,
+    gated: Gated,
+) -> Result<Gate> {
+    let Gated { name, effect, grants, input, whole } = gated;
+    let hooks = hooks::matching(&imports.cx, HookEvent::PreToolUse, &Tried { name, effect, grants });
+    // One that may replace inputs has nothing to replace here: it judges like the others.
+    let arguments = canonical::digest(&input).map_err(wasmtime::Error::msg)?;
+    let subject = Subject {
+        place,
+        hooks,
+        name: name.to_owned(),
+        id: format!("{name}-{}-{}-{}", place.turn, place.step, place.ordinal),
+        input,
+        arguments,
+        qualified: name.to_owned(),
+        definition: whole,
+    };
+    let mut subjects = [subject];
+    let mut verdicts = before(imports, place, &mut subjects, recorded).await?;
+    let mut verdict = verdicts.pop().unwrap_or_default();
+    let [subject] = &subjects;
+    if subject.arguments != arguments {
+        return Ok(Gate::Closed(format!("a hook replaced the input of {name}, which cannot be replaced")));
+    }
+    people(imports, place, vec![(subject, &mut verdict)], recorded).await?;
+    match verdict.denied {
+        Some(why) => Ok(Gate::Closed(why)),
+        None => Ok(Gate::Open { hooks: subject.hooks.clone(), verdicts: verdict.seqs }),
+    }
+}

@@ -1,0 +1,121 @@
+//! Components that cost more to compile than they may: the child that compiles them is ended, and says why;
+//! it holds nothing of its host's, and goes with it.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rewake_runtime::compiler::CompileLimits;
+use rewake_runtime::{Config, Host, HostError, NewSession, PlanError};
+use rewake_tests::World;
+use rewake_tests::hostile::{children, compile_bomb, component, parent_of, with_bytes, with_harness};
+use rewake_tests::program::{Program, file};
+use rewake_tests::world::HANGS;
+
+/// A component that takes many seconds to compile.
+fn bomb() -> Vec<u8> {
+    compile_bomb(2_000, 30_000)
+}
+
+/// What a host that compiles in a child of its own says of a harness.
+async fn made(world: &World, bytes: Vec<u8>, compile: CompileLimits) -> Result<(), String> {
+    let cache = world.path().join("components");
+    let config = Config { compiler: Some(file()), compile, cache, ..world.config() };
+    let host = Host::open(&config, world.store.clone()).expect("a host");
+    let bundle = world.bundle(&with_bytes(bytes));
+    match host.create(&NewSession { bundle, origin: "test".into(), ..NewSession::default() }).await {
+        Ok(_) => Ok(()),
+        Err(HostError::Plan(PlanError::Compile { component, why })) => {
+            assert_eq!(component, "test/bytes:harness");
+            Err(why)
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_compiling_may_cost() {
+    let world = World::new().await;
+    let honest = || component("harness", "none", "");
+    assert_eq!(made(&world, honest(), CompileLimits::default()).await, Ok(()));
+    // The bomb is a component all the same: it is not refused for what it is.
+    for (limits, words) in [
+        (CompileLimits { cpu_s_max: 1, ..CompileLimits::default() }, "more than 1 s of processor time"),
+        (CompileLimits { time_ms_max: 300, ..CompileLimits::default() }, "longer than 300 ms"),
+        (
+            CompileLimits { memory_bytes_max: 150 << 20, ..CompileLimits::default() },
+            "more than 157286400 bytes of memory",
+        ),
+        (
+            CompileLimits { component_bytes_max: 1_000, ..CompileLimits::default() },
+            "at most 1000 are compiled",
+        ),
+    ] {
+        let why = made(&world, bomb(), limits).await.unwrap_err();
+        assert!(why.contains(words), "{why}");
+    }
+    // After all of that it still compiles.
+    assert_eq!(made(&world, component("harness", "step", "nop"), CompileLimits::default()).await, Ok(()));
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(since.elapsed() < HANGS, "{what} never came");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The child has no environment, three descriptors and its limits, and does not outlive a killed host.
+#[test]
+fn the_compiler_is_confined_and_dies_with_its_host() {
+    let program = Program::new().with_own_cache();
+    let bundle = program.bundle(&with_bytes(bomb()));
+    let process = program.start(&["run", &bundle, "hello"]);
+    let parent = process.id();
+    let child = until("a compiler", || {
+        children(parent).into_iter().find(|(_, words)| words.contains("__compile")).map(|(pid, _)| pid)
+    });
+    let proc = |name: &str| PathBuf::from(format!("/proc/{child}/{name}"));
+    let limits = until("its limits", || {
+        let limits = std::fs::read_to_string(proc("limits")).expect("a living child");
+        limits.contains("2147483648").then_some(limits)
+    });
+    let soft = |name: &str| {
+        let line = limits.lines().find(|line| line.starts_with(name)).expect("a limit");
+        line[name.len()..].split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(soft("Max address space"), "2147483648");
+    assert_eq!(
+        (soft("Max cpu time"), soft("Max core file size"), soft("Max file size")),
+        ("60".into(), "0".into(), "0".into())
+    );
+    let environment = std::fs::read_to_string(proc("environ")).unwrap();
+    assert!(
+        environment.starts_with("RAYON_NUM_THREADS=") && environment.matches('\0').count() == 1,
+        "{environment}"
+    );
+    let mut open: Vec<String> = std::fs::read_dir(proc("fd"))
+        .unwrap()
+        .map(|entry| std::fs::read_link(entry.unwrap().path()).unwrap_or_default().display().to_string())
+        .collect();
+    open.retain(|target| !target.starts_with("pipe:"));
+    assert!(open.is_empty(), "it has more than its three pipes: {open:?}");
+
+    process.kill();
+    until("the child's end", || (parent_of(child).is_none()).then_some(()));
+}
+
+/// One that is honest goes through the same door, from a cold cache.
+#[test]
+fn a_program_compiles_what_it_runs() {
+    let program = Program::new().with_own_cache();
+    let bundle = program.bundle(&with_harness(component("harness", "none", "")));
+    program.run(&["run", &bundle, "hello"]).expect(0);
+    let by_hand = Command::new(file()).arg("__compile").output().unwrap();
+    assert_eq!(by_hand.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&by_hand.stderr).contains("nothing to be called by hand"));
+}

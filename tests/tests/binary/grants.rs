@@ -1,0 +1,192 @@
+//! Grants and secrets at the program: what is said where nobody answers, what `--grant-asked` and the rules
+//! change, and that a secret stands nowhere in what is kept, written or said.
+
+use std::path::Path;
+
+use rewake_tests::bundles::Draft;
+use rewake_tests::program::{Ended, Program, text};
+use serde_json::json;
+
+/// What is looked for. It has characters that encodings change.
+const CANARY: &str = "canary/7d1f+odd&long=secret~value";
+
+fn write_ops() -> String {
+    let input = json!({ "path": "/workspace/log", "line": "x" });
+    json!([{ "op": "tools", "uses": [{ "name": "append_once", "input": input }] }]).to_string()
+}
+
+/// Not at a terminal: nothing is granted, and what to add is said; added, it is granted.
+#[test]
+fn what_is_not_granted_is_said_with_the_lines_that_allow_it() {
+    let program = Program::new();
+    let bundle = program.bundle(&Draft::scripted());
+    let told = program.run(&["run", &bundle, &write_ops()]).expect(0).says(&[
+        "not granted: test/scripted:tool_probe asks to read and change the session's workspace, as /workspace",
+        "--grant-asked",
+        "[[allow]]",
+        "asks = [\"fs:workspace:rw\"]",
+    ]);
+    let id = program.sessions()[0].id.clone();
+    assert_eq!(program.lines(&id, "log", "x"), 0);
+    let shown = program.run(&["show", &id]).expect(0).stdout;
+    assert!(shown.contains("not granted  test/scripted:tool_probe asks for fs:workspace:rw"), "{shown}");
+    let lines = told.stderr.lines().filter_map(|line| line.strip_prefix("rewake:     "));
+    let rules = lines.collect::<Vec<_>>().join("\n");
+    std::fs::write(program.data().join("rewake.toml"), &rules).unwrap();
+    let again = program.run(&["run", &bundle, &write_ops()]).expect(0);
+    assert!(!again.stderr.contains("not granted"), "{}", again.stderr);
+    let id = program.sessions()[0].id.clone();
+    assert_eq!(program.lines(&id, "log", "x"), 1);
+    // A rule that is taken back holds for the session that is there, and is shown.
+    std::fs::write(program.data().join("rewake.toml"), rules.replace("\"fs:workspace:rw\"", "")).unwrap();
+    let told = program.tell(&id, &write_ops()).expect(0);
+    assert!(told.stdout.contains("grants: "), "{}", told.stdout);
+    assert_eq!(program.lines(&id, "log", "x"), 1);
+    let shown = program.run(&["show", &id]).expect(0).stdout;
+    assert!(shown.contains("test/scripted:tool_probe has now nothing"), "{shown}");
+    program.check(&id);
+}
+
+#[test]
+fn grant_asked_is_for_one_session_and_is_shown() {
+    let program = Program::new();
+    let id = program.create(&Draft::scripted());
+    program.tell(&id, &write_ops()).expect(0);
+    assert_eq!(program.lines(&id, "log", "x"), 1);
+    let shown = program.run(&["show", &id]).expect(0).stdout;
+    assert!(shown.contains("test/scripted, for this session, by ann"), "{shown}");
+}
+
+/// Rules are found where they are named, by the option before the variable, else in the data folder.
+#[test]
+fn rules_that_are_wrong_or_missing_are_told() {
+    let program = Program::new();
+    let bundle = program.bundle(&Draft::scripted());
+    let none = text(&program.beside("none.toml"));
+    program.run(&["--config", &none, "run", &bundle]).expect(2).says(&[&none, "the rules cannot be read"]);
+    let rules = program.beside("rules.toml");
+    std::fs::write(&rules, "[limit]\n").unwrap();
+    let ended = program.run(&["--config", &text(&rules), "run", &bundle]).expect(2);
+    ended.says(&["rules.toml:1:2", "unknown key `limit`", "did you mean `limits`?"]);
+    assert!(program.sessions().is_empty());
+}
+
+/// A bundle whose tool and hook are told their configuration, with a key that they must not be told.
+fn secretive() -> Draft {
+    let on =
+        "[[component.probe.on]]\nevent = \"PreToolUse\"\n[[component.probe.on]]\nevent = \"SessionStart\"";
+    Draft::scripted()
+        .hook(&[("trap_on", "fail")], on)
+        .toml("[config.key]\ntype = \"string\"\nsensitive = true\nrequired = true")
+        .toml("[config.word]\ntype = \"string\"\nrequired = true")
+}
+
+fn said(all: &mut String, ended: Ended) {
+    all.push_str(&ended.stdout);
+    all.push_str(&ended.stderr);
+}
+
+/// Every file below a folder, whole.
+fn contents(folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            contents(&path, all);
+        } else if path.file_name().is_some_and(|name| name != "rewake.toml") {
+            all.push((path.display().to_string(), std::fs::read(&path).unwrap_or_default()));
+        }
+    }
+}
+
+fn forms() -> Vec<Vec<u8>> {
+    let percent: String = CANARY
+        .bytes()
+        .map(|b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect();
+    let json = serde_json::to_string(CANARY).unwrap();
+    // The middle of its base64 at each of the three places it can begin at.
+    let base64 =
+        (0..3).map(|before| base64(&[&vec![b'x'; before], CANARY.as_bytes()].concat())[4..36].to_owned());
+    [CANARY.to_owned(), percent, json, "7d1f".to_owned()]
+        .into_iter()
+        .chain(base64)
+        .map(String::into_bytes)
+        .collect()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |chunk: &[u8], at: usize| {
+        let bits =
+            chunk.iter().chain([&0, &0]).take(3).fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize])
+    };
+    bytes.chunks(3).flat_map(|chunk| (0..4).map(move |at| digit(chunk, at))).collect()
+}
+
+/// The canary: values of sensitive configuration stand in no journal, no store, no compiled component, no
+/// error, no diagnostics and nothing that is printed; wherever they come from.
+#[test]
+fn a_secret_stands_nowhere() {
+    assert_eq!(base64(b"ab"), "YWIA", "the encoder of this test, padded with zeros");
+    for from in ["literal", "file", "variable"] {
+        // With a cache of its own, so that what is compiled for it is looked at too.
+        let program = Program::new().with_own_cache().with_env("TEST_KEY", CANARY);
+        let bundle = program.bundle(&secretive());
+        std::fs::write(program.beside("key"), CANARY).unwrap();
+        let key = match from {
+            "literal" => format!("{CANARY:?}"),
+            "variable" => "{ env = \"TEST_KEY\" }".to_owned(),
+            _ => format!("{{ file = {:?} }}", text(&program.beside("key"))),
+        };
+        std::fs::create_dir_all(program.data()).unwrap();
+        let rules = program.data().join("rewake.toml");
+        let write = |rest: &str| {
+            std::fs::write(&rules, format!("[config.\"test/scripted\"]\nkey = {key}\n{rest}")).unwrap();
+        };
+        let mut all = String::new();
+        // Errors about the rules, of every kind, beside it.
+        for rest in ["word = 3", "wrd = \"w\"", "word = [", "word = \"w\"\n[limit]", "key = 3"] {
+            write(rest);
+            said(&mut all, program.run(&["-vvv", "run", &bundle, "[]"]).expect(2));
+        }
+        write("word = \"w\"");
+        let ops = json!([
+            { "op": "tools", "uses": [{ "name": "echo", "input": {} }, { "name": "fail", "input": { "message": "no" } }] },
+            { "op": "tools", "uses": [{ "name": "trap", "input": {} }] },
+            { "op": "model", "text": "a" },
+        ])
+        .to_string();
+        said(&mut all, program.run(&["-vvv", "run", "--grant-asked", &bundle, &ops, "--json"]));
+        let id = program.sessions()[0].id.clone();
+        said(&mut all, program.run(&["-vvv", "run", "--session", &id, &ops]));
+        for args in [
+            &["show", &id][..],
+            &["events", &id],
+            &["events", &id, "--json"],
+            &["verify", &id],
+            &["replay", &id],
+        ] {
+            said(&mut all, program.run(&[&["-vvv"], args].concat()));
+        }
+        assert!(all.contains("\\\"word\\\":\\\"w\\\""), "the configuration itself was told: {all}");
+        let mut kept = vec![("what was said".to_owned(), all.into_bytes())];
+        contents(&program.data(), &mut kept);
+        contents(&program.beside("components"), &mut kept);
+        assert!(
+            kept.iter().any(|(name, _)| name.ends_with("journal.db")) && kept.len() > 4,
+            "{}",
+            kept.len()
+        );
+        for form in forms() {
+            for (name, bytes) in &kept {
+                let found = bytes.windows(form.len()).any(|window| window == form);
+                assert!(
+                    !found,
+                    "{} stands in {name} (the secret is in a {from})",
+                    String::from_utf8_lossy(&form)
+                );
+            }
+        }
+    }
+}
