@@ -15,8 +15,9 @@ const STEPS_MAX: usize = 400;
 const CALLS_MAX: usize = 500;
 /// Bytes of one linear memory: more than any limit a manifest can ask for.
 pub(crate) const MEMORY_BYTES_MAX: usize = 512 << 20;
-/// Fuel between two yields to other tasks.
-pub(crate) const YIELD_FUEL: u64 = 1_000_000;
+/// Fuel between two yields to other tasks: at most about a tenth of a millisecond of a guest's own
+/// computing, and few enough host calls that a deadline or an interrupt is not put off by them.
+pub(crate) const YIELD_FUEL: u64 = 100_000;
 
 /// Which engine a component runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

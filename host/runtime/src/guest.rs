@@ -134,7 +134,13 @@ async fn run<T>(
     let permit = components.engines.admit(kind_of(component.kind)).await;
     let mut store = match prepare(engine, &sandbox, component.limits, Box::new(Plain::default())) {
         Ok(store) => store,
-        Err(error) => return Ran { result: broken(&error), ms: passed(since), logs: Logs::default() },
+        Err(error) => {
+            // The host's own paths are for its diagnostics, not for guests, models and journals.
+            warn!(component = %crate::context::full_name(component), %error, "a guest could not be prepared");
+            let detail = "this host could not give it its mounts".to_owned();
+            let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
+            return Ran { result, ms: passed(since), logs: Logs::default() };
+        }
     };
     let result = match within(timeout_ms, call(&mut store)).await {
         Some(Ok(value)) => Ok(value),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use rewake_core::codec::{self, Seal};
@@ -26,6 +26,7 @@ use crate::driver::{Driver, Options, corrupt_fault};
 use crate::lease::{Keeper, LEASE_MS, boot_ms};
 use crate::live::{Followers, Gone, Live};
 use crate::load::{self, Unreadable};
+use crate::loaded::Loaded;
 use crate::plan::{self, NewSession, PlanError};
 use crate::providers::Models;
 use crate::workspace::{self, Copied, WorkspaceError};
@@ -96,42 +97,6 @@ struct Inner {
     /// One load at a time: two of one session would fence each other.
     loading: tokio::sync::Mutex<()>,
     lock: HostLock,
-}
-
-/// A session that this host runs.
-#[derive(Clone)]
-pub struct Loaded {
-    /// Its id.
-    pub id: SessionId,
-    followers: Followers,
-    wake: Arc<Notify>,
-    unload: mpsc::Sender<String>,
-    /// It is being let go of: whoever wants it takes it up anew.
-    leaving: Arc<AtomicBool>,
-    gone: watch::Receiver<Option<Gone>>,
-}
-
-impl Loaded {
-    /// Follows the session: what happens from now on.
-    pub fn follow(&self) -> broadcast::Receiver<Live> {
-        self.followers.follow()
-    }
-
-    /// Asks for it to be let go of, and waits until it is.
-    pub async fn unload(&self, why: &str) -> Gone {
-        self.leaving.store(true, Ordering::Release);
-        let _ = self.unload.send(why.to_owned()).await;
-        self.gone().await
-    }
-
-    /// Waits until this host no longer runs it.
-    pub async fn gone(&self) -> Gone {
-        let mut gone = self.gone.clone();
-        match gone.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or(Gone::Unloaded),
-            Err(_) => Gone::Failed("its driver died".into()),
-        }
-    }
 }
 
 impl Host {
@@ -263,7 +228,8 @@ impl Host {
         };
         let followers = Followers::new();
         let wake = Arc::new(Notify::new());
-        let (unload_sender, unload) = mpsc::channel(1);
+        let (leave_sender, leave) = mpsc::channel(1);
+        let leaving = Arc::default();
         let (told, gone) = watch::channel(None);
         let options = Options {
             cx,
@@ -272,17 +238,12 @@ impl Host {
             keeper,
             followers: followers.clone(),
             wake: wake.clone(),
-            unload,
+            leave,
+            leaving: Arc::clone(&leaving),
             snapshot_entries: inner.snapshot_entries,
         };
-        let loaded = Loaded {
-            id: id.clone(),
-            followers: followers.clone(),
-            wake,
-            unload: unload_sender,
-            leaving: Arc::default(),
-            gone,
-        };
+        let loaded =
+            Loaded { id: id.clone(), followers: followers.clone(), wake, leave: leave_sender, leaving, gone };
         self.lock().insert(id.clone(), loaded.clone());
         let (host, id) = (self.clone(), id.clone());
         let follower = followers.follow();

@@ -20,6 +20,7 @@ mod imports;
 mod lease;
 pub mod live;
 mod load;
+mod loaded;
 mod logs;
 mod plan;
 pub mod providers;
@@ -28,7 +29,8 @@ mod slice;
 mod step;
 pub mod workspace;
 
-pub use host::{Config, Host, HostError, Loaded, Made};
+pub use host::{Config, Host, HostError, Made};
+pub use loaded::Loaded;
 pub use plan::{NewSession, PlanError};
 
 /// This host's version, as journals and faults name it.

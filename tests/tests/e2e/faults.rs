@@ -89,6 +89,7 @@ async fn another_component_is_a_mismatch() {
     assert_eq!(*told, fault);
     // What is sent meanwhile is kept.
     send(&world.host(), &id, "are you there?").await;
+    assert_eq!(world.store.pending(&id).await.unwrap().len(), 1);
 
     world.store.set_fault(&id, None).await.unwrap();
     assert_eq!(fault_of(&world, &id).await, fault, "it is still another component");
