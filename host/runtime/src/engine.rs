@@ -114,7 +114,7 @@ fn config(mode: Mode) -> Config {
 }
 
 /// Kept-resident pages and PAGEMAP_SCAN: without them two cores run 64 sessions slower than one
-/// core runs one (spec speed.md, 1).
+/// core runs one.
 fn pool() -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(INSTANCES_MAX)

@@ -108,6 +108,7 @@ impl Host {
         let id =
             HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
         let lock = HostLock::take(&config.data, &id)?;
+        workspace::sweep(&config.data);
         let components = Components::open(&config.cache)
             .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:?}")))?;
         Ok(Host(Arc::new(Inner {
@@ -139,6 +140,9 @@ impl Host {
     /// If a bundle is not as it must be, or something cannot be kept. Nothing is then created.
     pub async fn create(&self, new: &NewSession) -> Result<Made, HostError> {
         let inner = &self.0;
+        if let Some(from) = new.workspace.as_ref().filter(|from| !from.is_dir()) {
+            return Err(WorkspaceError::NoFolder(from.clone()).into());
+        }
         let plan = plan::plan(&inner.components, new).await?;
         let id = SessionId::parse(&format!("ses_{}", ulid()?))
             .map_err(|bad| HostError::Machine(bad.to_string()))?;
@@ -148,24 +152,21 @@ impl Host {
         if let Some(script) = plan.script {
             inner.store.put_blob(PROJECT, script).await?;
         }
-        let folder = workspace::create(&inner.data, &id)?;
-        let copied = match &new.workspace {
-            None => Copied::default(),
-            Some(from) => {
-                let (from, folder) = (from.clone(), folder.clone());
-                let copy = move || {
-                    // What was copied of one that cannot be used is nobody's.
-                    workspace::copy_in(&from, &folder).inspect_err(|_| {
-                        let _ = std::fs::remove_dir_all(&folder);
-                    })
-                };
-                let copied = tokio::task::spawn_blocking(copy).await;
-                copied.map_err(|error| HostError::Machine(error.to_string()))??
-            }
-        };
         let created = plan.created.clone();
-        self.write_first_entry(&id, plan.created).await?;
-        Ok(Made { id, created, copied })
+        let made = async {
+            let copied = self.fill_workspace(&id, new.workspace.as_deref()).await?;
+            workspace::keep(&inner.data, &id)?;
+            self.write_first_entry(&id, plan.created).await?;
+            Ok(Made { id: id.clone(), created, copied })
+        };
+        made.await.inspect_err(|_| workspace::discard(&inner.data, &id))
+    }
+
+    async fn fill_workspace(&self, id: &SessionId, from: Option<&Path>) -> Result<Copied, HostError> {
+        let folder = workspace::create(&self.0.data, id)?;
+        let Some(from) = from.map(Path::to_owned) else { return Ok(Copied::default()) };
+        let copied = tokio::task::spawn_blocking(move || workspace::copy_in(&from, &folder)).await;
+        Ok(copied.map_err(|error| HostError::Machine(error.to_string()))??)
     }
 
     async fn write_first_entry(&self, id: &SessionId, created: Created) -> Result<(), HostError> {
@@ -269,6 +270,13 @@ impl Host {
                 return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
             }
         };
+        let folder = workspace::path(&self.0.data, id);
+        if folded.session.ended.is_none() && !workspace::is_there(&folder) {
+            let folder = folder.display();
+            return Err(HostError::Machine(format!(
+                "the workspace of {id} is gone: put it back at {folder}"
+            )));
+        }
         let created = folded.session.pins().clone();
         let cx = self.context(id, created).await?;
         Ok((cx, folded))

@@ -85,7 +85,7 @@ impl Follow<'_> {
                     Ok(Live::Entry(event)) if event.seq <= self.journal.seq() => {}
                     Ok(Live::Entry(_)) | Err(RecvError::Lagged(_)) => self.show().await?,
                     Ok(Live::Activity(line)) => self.status(&line),
-                    Ok(Live::Idle) => match Some(loaded.unload("idle").await) {
+                    Ok(Live::Idle) => match loaded.unload_if_idle("idle").await {
                         Some(Gone::Unloaded) => break Stood::Idle,
                         Some(gone) => break Stood::Gone(gone),
                         // It goes on: a time has come, or another process has sent something.
