@@ -83,7 +83,12 @@ fn two_processes_on_one_data_folder() {
     program.check(&other);
 
     // What another process sends is taken in by the one that runs the session.
-    program.run(&["stop", &busy, "enough"]).expect(1).says(&["is kept as command 2"]);
+    let stopped = program.run(&["stop", &busy, "enough"]);
+    // Whether it still sees the end of it depends on how soon the other process is gone.
+    match stopped.code {
+        Some(1) => drop(stopped.says(&["is kept as command 2"])),
+        _ => drop(stopped.expect(0)),
+    }
     process.end().expect(4);
     assert_eq!(program.check(&busy).first("session.stopped").data["reason"], "enough");
     assert_eq!(program.lines(&busy, "log", "once"), 1);
