@@ -76,8 +76,11 @@ fn two_processes_on_one_data_folder() {
     program.resume(&busy).expect(1).says(&[&busy, "is run by", &host]);
     let events = program.check(&busy);
     assert_eq!((events.count("session.loaded"), events.count("tool.started")), (1, 1));
-    for args in [&["show", &busy][..], &["sessions"], &["events", &busy]] {
-        assert!(program.run(args).expect(0).stdout.contains(&busy[..8]) || args[0] == "events");
+    for (args, shown) in
+        [(&["show", &busy][..], "running"), (&["sessions"], &busy), (&["events", &busy], "tool.started")]
+    {
+        let told = program.run(args).expect(0).stdout;
+        assert!(told.contains(shown), "{shown:?} is not in:\n{told}");
     }
     program.tell(&other, &json!([{ "op": "say", "text": "beside" }]).to_string()).expect(0);
     program.check(&other);
