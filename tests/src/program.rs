@@ -285,6 +285,11 @@ impl Process {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("sent");
     }
 
+    /// Closes the pipe of [`Program::start_unread`]: from now on there is no reader.
+    pub fn close_reader(&mut self) {
+        drop(self.child.stdout.take());
+    }
+
     /// Waits for its end.
     ///
     /// # Panics

@@ -60,7 +60,12 @@ impl World {
 
     /// The same, with a snapshot every so many entries.
     pub async fn with_snapshots(entries: u64) -> Self {
-        World { snapshot_entries: entries, ..World::new().await }
+        World::new().await.snapshots_every(entries)
+    }
+
+    /// Has its hosts keep a snapshot every so many entries.
+    pub fn snapshots_every(self, entries: u64) -> Self {
+        World { snapshot_entries: entries, ..self }
     }
 
     /// A copy of the data folder, taken while this one is in use, and opened.

@@ -1,5 +1,5 @@
-//! A hook: a decision on what happens in a session. This one lets small texts be written and asks
-//! a person about large ones.
+//! A hook: a decision on what happens in a session. This one lets small texts be written and denies
+//! large ones.
 
 use rewake_sdk::prelude::*;
 
@@ -10,15 +10,16 @@ struct Write {
 }
 
 #[hook]
-fn ask_about_large_texts(event: PreToolUse) -> Result<Verdict> {
+fn deny_large_texts(event: PreToolUse) -> Result<Verdict> {
     let bytes = event.input::<Write>()?.content.len();
     if bytes > 10_000 {
-        return Ok(Verdict::ask(format!("{} wants to write {bytes} bytes", event.tool_name)));
+        let reason = format!("{bytes} bytes are too many for one {}: write less at once", event.tool_name);
+        return Ok(Verdict::deny(reason));
     }
     Ok(Verdict::none())
 }
 
-rewake_sdk::hooks![ask_about_large_texts];
+rewake_sdk::hooks![deny_large_texts];
 
 #[cfg(test)]
 mod tests {
@@ -36,12 +37,12 @@ mod tests {
             }),
             json!({}),
         );
-        ask_about_large_texts(event).expect("a verdict").decision
+        deny_large_texts(event).expect("a verdict").decision
     }
 
     #[test]
-    fn only_large_texts_need_a_person() {
+    fn only_large_texts_are_denied() {
         assert_eq!(decision(10_000), Decision::None);
-        assert_eq!(decision(10_001), Decision::Ask);
+        assert_eq!(decision(10_001), Decision::Deny);
     }
 }

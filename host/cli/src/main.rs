@@ -18,6 +18,7 @@ mod signals;
 mod stream;
 mod text;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -81,6 +82,14 @@ fn trace(verbose: u8) {
         2 => "debug",
         _ => "trace",
     };
-    let filter = EnvFilter::try_from_env("REWAKE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let wanted = std::env::var("REWAKE_LOG").ok();
+    let filter = wanted.as_deref().map(EnvFilter::try_new).and_then(|filter| {
+        filter.inspect_err(|error| note(&format!("REWAKE_LOG is not understood, and not used: {error}"))).ok()
+    });
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter.unwrap_or_else(|| EnvFilter::new(default)))
+        .with_ansi(colours)
+        .with_writer(std::io::stderr)
+        .init();
 }

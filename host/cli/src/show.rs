@@ -164,14 +164,10 @@ fn pins(created: &Created) -> Vec<Section> {
     let components = components.map(|pin| {
         vec![describe::component(pin), describe::kind(pin.kind).to_owned(), format!("blake3:{}", pin.digest)]
     });
-    let tools = created.tools.iter().map(|pin| {
-        let effect = match pin.effect {
-            rewake_core::effect::Effect::Pure => "pure",
-            rewake_core::effect::Effect::Idempotent => "idempotent",
-            rewake_core::effect::Effect::Once => "once",
-        };
-        vec![pin.name.clone(), effect.to_owned(), component(pin.component)]
-    });
+    let tools = created
+        .tools
+        .iter()
+        .map(|pin| vec![pin.name.clone(), pin.effect.as_str().to_owned(), component(pin.component)]);
     let hooks = created.hooks.iter().map(|pin| {
         let on_error = match pin.on_error {
             rewake_core::fact::OnError::Deny => "denies",

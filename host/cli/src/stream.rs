@@ -49,7 +49,7 @@ impl Renderer {
     pub(crate) fn lines(&mut self, entry: &Entry) -> Vec<Line> {
         self.keep(entry);
         match &entry.fact {
-            Fact::AgentMessage(body) => vec![(Style::Plain, describe::parts(&body.parts))],
+            Fact::AgentMessage(body) => vec![(Style::Plain, set_in(&describe::parts(&body.parts)))],
             Fact::GrantsNarrowed(body) => {
                 let left = body.to.describe();
                 let left = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
@@ -354,3 +354,8 @@ fn bad(text: String) -> Vec<Line> {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// Text of somebody else, set in: no line of it can pass for one of this program's own.
+fn set_in(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}

@@ -17,6 +17,15 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The word it is written as.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Pure => "pure",
+            Effect::Idempotent => "idempotent",
+            Effect::Once => "once",
+        }
+    }
+
     /// The class in force: what the author declares, capped by what the component may touch. A
     /// component that can write is never `pure`, whatever it declares.
     pub fn capped_by(self, grants: &Grants) -> Effect {

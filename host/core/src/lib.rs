@@ -2,7 +2,7 @@
 //! may follow from it. No async, no I/O, no clock, no randomness: times, seeds and ids come in as
 //! arguments. The rules are those of the journal (spec `journal.md`, R0 to R14).
 //!
-//! Start with [`entry`] and [`fact`], then [`session`], then [`decide`].
+//! Start with [`entry`] and [`fact`], then [`session`], then [`mod@decide`].
 
 pub mod canonical;
 pub mod codec;

@@ -360,6 +360,18 @@ impl Session {
         }
     }
 
+    /// Whether a fold that was kept beside the journal holds together: what else it says was folded once.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(&self) -> Result<(), &'static str> {
+        life::check_pins(self.created.as_deref().ok_or("it is of no created session")?)?;
+        let hooks = self.pins().hooks.len();
+        let is_known =
+            |call: &OpenCall| !matches!(call.kind, CallKind::Hook(open) if open.hook as usize >= hooks);
+        if self.calls.values().all(is_known) { Ok(()) } else { Err("a call of it is of no hook it has") }
+    }
+
     /// The status, derived from the entries.
     pub fn status(&self) -> Status {
         match (&self.ended, &self.turn) {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rewake_core::ids::Digest;
@@ -103,10 +103,16 @@ impl Place {
 
 fn open(folder: &Path) -> std::io::Result<Place> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let was_open_to_others = !is_private(folder, fs::FileType::is_dir)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     let path = folder.join("key");
-    if let Ok(bytes) = fs::read(&path)
-        && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
+    if was_open_to_others {
+        // Whoever could write here could have put a key of their own, and files that it vouches for.
+        for found in fs::read_dir(folder)?.flatten() {
+            fs::remove_file(found.path())?;
+        }
+    } else if let Ok(true) = is_private(&path, fs::FileType::is_file)
+        && let Ok(key) = <[u8; 32]>::try_from(fs::read(&path)?.as_slice())
     {
         return Ok(Place { folder: folder.to_owned(), key });
     }
@@ -115,18 +121,21 @@ fn open(folder: &Path) -> std::io::Result<Place> {
     let mut file =
         tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o600)).tempfile_in(folder)?;
     file.write_all(&key)?;
-    match file.persist_noclobber(&path) {
-        Ok(_) => Ok(Place { folder: folder.to_owned(), key }),
-        // Another process was first, or a key of the wrong length stands there.
-        Err(_) => match <[u8; 32]>::try_from(fs::read(&path)?.as_slice()) {
-            Ok(key) => Ok(Place { folder: folder.to_owned(), key }),
-            Err(_) => {
-                let mut file = fs::OpenOptions::new().write(true).truncate(true).mode(0o600).open(&path)?;
-                file.write_all(&key)?;
-                Ok(Place { folder: folder.to_owned(), key })
-            }
-        },
+    // Two processes that make one at the same time keep the later: the other's files are made again.
+    file.persist(&path).map_err(|error| error.error)?;
+    Ok(Place { folder: folder.to_owned(), key })
+}
+
+/// Whether something is what it should be (not a link to it), this user's own, and nobody else's to open.
+///
+/// # Errors
+/// If it is not there, or another user's: that is not ours to mend.
+fn is_private(path: &Path, is_kind: impl Fn(&fs::FileType) -> bool) -> std::io::Result<bool> {
+    let found = fs::symlink_metadata(path)?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(std::io::Error::other(format!("{} belongs to another user", path.display())));
     }
+    Ok(is_kind(&found.file_type()) && found.mode() & 0o077 == 0)
 }
 
 fn file_name(digest: Digest, mode: Mode) -> String {
@@ -151,4 +160,44 @@ fn compatibility(engine: &wasmtime::Engine) -> Vec<u8> {
     let mut bytes = Bytes(Vec::new());
     engine.precompile_compatibility_hash().hash(&mut bytes);
     bytes.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(folder: &Path) -> [u8; 32] {
+        open(folder).unwrap().key
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("cache");
+        assert_eq!(key_of(&cache), key_of(&cache));
+    }
+
+    #[test]
+    fn a_key_that_others_could_have_put_there_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("cache");
+        fs::create_dir(&cache).unwrap();
+        fs::write(cache.join("key"), [7; 32]).unwrap();
+        fs::write(cache.join("planted.plain"), "x").unwrap();
+        fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_ne!(key_of(&cache), [7; 32]);
+        assert!(!cache.join("planted.plain").exists());
+
+        // A private folder in which the key alone can be read by others.
+        fs::write(cache.join("key"), [7; 32]).unwrap();
+        fs::set_permissions(cache.join("key"), fs::Permissions::from_mode(0o644)).unwrap();
+        assert_ne!(key_of(&cache), [7; 32]);
+        // A link instead of a key.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::write(&elsewhere, [7; 32]).unwrap();
+        fs::remove_file(cache.join("key")).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, cache.join("key")).unwrap();
+        assert_ne!(key_of(&cache), [7; 32]);
+        assert_eq!(fs::read(&elsewhere).unwrap(), [7; 32], "the link was followed");
+    }
 }

@@ -16,9 +16,9 @@ const STEPS_MAX: usize = 400;
 const CALLS_MAX: usize = 500;
 /// Bytes of one linear memory: more than any limit a manifest can ask for.
 pub(crate) const MEMORY_BYTES_MAX: usize = 512 << 20;
-/// Fuel between two yields to other tasks: a tenth of a millisecond of computing, about. It also bounds how
-/// many calls that the host answers at once a guest makes in one go.
-pub(crate) const YIELD_FUEL: u64 = 200_000;
+/// Fuel between two yields to other tasks: at most about a tenth of a millisecond of a guest's own
+/// computing, and few enough host calls that a deadline or an interrupt is not put off by them.
+pub(crate) const YIELD_FUEL: u64 = 100_000;
 
 /// Which engine a component runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ fn settings(mode: Mode) -> Config {
 }
 
 /// Kept-resident pages and PAGEMAP_SCAN: without them two cores run 64 sessions slower than one
-/// core runs one (spec speed.md, 1).
+/// core runs one.
 fn pool() -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(INSTANCES_MAX)

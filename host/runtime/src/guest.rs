@@ -151,8 +151,12 @@ async fn run<T>(
     let mut store = match prepare(engine, &sandbox, component.limits, Box::new(imports)) {
         Ok(store) => store,
         Err(error) => {
+            // The host's own paths are for its diagnostics, not for guests, models and journals.
+            warn!(component = %crate::context::full_name(component), %error, "a guest could not be prepared");
+            let detail = "this host could not give it its mounts".to_owned();
+            let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
             let (logs, files) = (Logs::default(), FileAudit::default());
-            return Ran { result: broken(&error), ms: passed(since), logs, files, http: Vec::new() };
+            return Ran { result, ms: passed(since), logs, files, http: Vec::new() };
         }
     };
     let result = match within(timeout_ms, call(&mut store)).await {

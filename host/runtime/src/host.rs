@@ -1,7 +1,6 @@
 //! The host: one process able to run sessions. Creates, loads and lets go of them, and takes commands;
 //! what a session does is its driver's.
 
-mod loaded;
 mod read;
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +20,6 @@ use rewake_wire::Sender;
 use thiserror::Error;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
-pub use self::loaded::Loaded;
 pub use self::read::{events, pins, verify};
 use crate::audit::{self, Replayed};
 use crate::bundle::Bundle;
@@ -35,6 +33,7 @@ use crate::grants::{self, Asked};
 use crate::lease::{Keeper, LEASE_MS, boot_ms};
 use crate::live::{Followers, Gone, Live};
 use crate::load::{self, Unreadable};
+use crate::loaded::Loaded;
 use crate::mounts::{self, Volumes};
 use crate::plan::{self, NewSession, PlanError};
 use crate::providers::Models;
@@ -132,6 +131,7 @@ impl Host {
         let id =
             HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
         let lock = HostLock::take(&config.data, &id)?;
+        workspace::sweep(&config.data);
         let limits = Rules::find(config.rules.as_deref(), &config.data).map_err(HostError::Rules)?.limits;
         let compiler = Compiler::new(config.compiler.clone(), limits.compile.over(config.compile));
         let components = Components::open(&config.cache, compiler)
@@ -184,6 +184,9 @@ impl Host {
     /// If a bundle is not as it must be, or something cannot be kept. Nothing is then created.
     pub async fn create(&self, new: &NewSession) -> Result<Made, HostError> {
         let inner = &self.0;
+        if let Some(from) = new.workspace.as_ref().filter(|from| !from.is_dir()) {
+            return Err(WorkspaceError::NoFolder(from.clone()).into());
+        }
         let plan = plan::plan(&inner.components, &self.rules()?, new).await?;
         let id = SessionId::parse(&format!("ses_{}", ulid()?))
             .map_err(|bad| HostError::Machine(bad.to_string()))?;
@@ -193,24 +196,21 @@ impl Host {
         if let Some(script) = plan.script {
             inner.store.put_blob(PROJECT, script).await?;
         }
-        let folder = workspace::create(&inner.data, &id)?;
-        let copied = match &new.workspace {
-            None => Copied::default(),
-            Some(from) => {
-                let (from, folder) = (from.clone(), folder.clone());
-                let copy = move || {
-                    // What was copied of one that cannot be used is nobody's.
-                    workspace::copy_in(&from, &folder).inspect_err(|_| {
-                        let _ = std::fs::remove_dir_all(&folder);
-                    })
-                };
-                let copied = tokio::task::spawn_blocking(copy).await;
-                copied.map_err(|error| HostError::Machine(error.to_string()))??
-            }
-        };
         let created = plan.created.clone();
-        self.write_first_entry(&id, plan.created).await?;
-        Ok(Made { id, created, copied })
+        let made = async {
+            let copied = self.fill_workspace(&id, new.workspace.as_deref()).await?;
+            workspace::keep(&inner.data, &id)?;
+            self.write_first_entry(&id, plan.created).await?;
+            Ok(Made { id: id.clone(), created, copied })
+        };
+        made.await.inspect_err(|_| workspace::discard(&inner.data, &id))
+    }
+
+    async fn fill_workspace(&self, id: &SessionId, from: Option<&Path>) -> Result<Copied, HostError> {
+        let folder = workspace::create(&self.0.data, id)?;
+        let Some(from) = from.map(Path::to_owned) else { return Ok(Copied::default()) };
+        let copied = tokio::task::spawn_blocking(move || workspace::copy_in(&from, &folder)).await;
+        Ok(copied.map_err(|error| HostError::Machine(error.to_string()))??)
     }
 
     async fn write_first_entry(&self, id: &SessionId, created: Created) -> Result<(), HostError> {
@@ -274,7 +274,8 @@ impl Host {
         };
         let followers = Followers::new();
         let wake = Arc::new(Notify::new());
-        let (unload_sender, unload) = mpsc::channel(1);
+        let (leave_sender, leave) = mpsc::channel(1);
+        let leaving = Arc::default();
         let (told, gone) = watch::channel(None);
         let options = Options {
             cx,
@@ -283,17 +284,12 @@ impl Host {
             keeper,
             followers: followers.clone(),
             wake: wake.clone(),
-            unload,
+            leave,
+            leaving: Arc::clone(&leaving),
             snapshot_entries: inner.snapshot_entries,
         };
-        let loaded = Loaded {
-            id: id.clone(),
-            followers: followers.clone(),
-            wake,
-            unload: unload_sender,
-            leaving: Arc::default(),
-            gone,
-        };
+        let loaded =
+            Loaded { id: id.clone(), followers: followers.clone(), wake, leave: leave_sender, leaving, gone };
         self.lock().insert(id.clone(), loaded.clone());
         let (host, id) = (self.clone(), id.clone());
         let follower = followers.follow();
@@ -330,6 +326,13 @@ impl Host {
                 return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
             }
         };
+        let folder = workspace::path(&self.0.data, id);
+        if folded.session.ended.is_none() && !workspace::is_there(&folder) {
+            let folder = folder.display();
+            return Err(HostError::Machine(format!(
+                "the workspace of {id} is gone: put it back at {folder}"
+            )));
+        }
         let created = folded.session.pins().clone();
         let cx = self.context(id, created).await?;
         cx.volumes.clear(id);

@@ -25,6 +25,7 @@ mod imports;
 mod lease;
 pub mod live;
 mod load;
+mod loaded;
 mod logs;
 mod mounts;
 mod plan;
@@ -35,7 +36,8 @@ mod step;
 mod way_out;
 pub mod workspace;
 
-pub use host::{Config, Host, HostError, Loaded, Made};
+pub use host::{Config, Host, HostError, Made};
+pub use loaded::Loaded;
 pub use plan::{Approval, NewSession, PlanError};
 
 /// This host's version, as journals and faults name it.

@@ -89,7 +89,8 @@ fn open_snapshot(bytes: &[u8]) -> Result<Session, String> {
     }
     let session: Session =
         serde_json::from_slice(fold).map_err(|error| format!("it does not decode: {error}"))?;
-    if session.created.is_none() { Err("it is of no created session".into()) } else { Ok(session) }
+    session.check().map_err(str::to_owned)?;
+    Ok(session)
 }
 
 /// A snapshot's session; or why the snapshot cannot be used.

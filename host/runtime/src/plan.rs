@@ -25,8 +25,12 @@ use crate::grants::{self, Asked};
 use crate::guest;
 use crate::providers::SCRIPTED;
 
-/// Characters of a tool's description.
+/// Bytes of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
+/// Tools that the components of a session list, together.
+const TOOLS_MAX: usize = 512;
+/// Hooks of a session.
+const HOOKS_MAX: usize = 64;
 /// Bytes of a tool's output, whatever its manifest asks for: it must fit an entry, escaped.
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of a tool's input schema.
@@ -153,6 +157,10 @@ pub(crate) async fn plan(
     for (bundle, component) in firsts.iter().copied().chain(others) {
         let index = pins.component(bundle, component)?;
         hooks.extend(hook_pins(bundle, component, index)?);
+        if hooks.len() > HOOKS_MAX {
+            let what = format!("a session has at most {HOOKS_MAX} hooks, and with these there are more");
+            return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
+        }
     }
     for (bundle, component) in &pins.sources {
         ready(components, bundle, component).await?;
@@ -246,6 +254,9 @@ async fn offers<'a>(
             check_schema(&def).map_err(&wrong)?;
             let offer = Offer::new(bundle.name(), component.name(), &def.name)
                 .map_err(|invalid| wrong(invalid.to_string()))?;
+            if offers.len() == TOOLS_MAX {
+                return Err(wrong(format!("its bundles list more than {TOOLS_MAX} tools together")));
+            }
             offers.push(Offered { offer, bundle, component, def });
         }
     }
@@ -361,7 +372,6 @@ fn config(rules: &Rules, bundle: &Bundle) -> Result<String, PlanError> {
 fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<'_>) -> ToolPin {
     let def = &offered.def;
     let effect = effect_in(def.effect).capped_by(&component.grants);
-    let class = serde_json::to_string(&effect).unwrap_or_default();
     let definition = Digest::of_parts([
         name.as_bytes(),
         component.bundle.as_bytes(),
@@ -369,7 +379,7 @@ fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<
         &component.digest.0,
         def.name.as_bytes(),
         def.input_schema.as_bytes(),
-        class.as_bytes(),
+        effect.as_str().as_bytes(),
     ]);
     ToolPin {
         name: name.to_owned(),

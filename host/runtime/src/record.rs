@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use rewake_bindings::log;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Mismatch, Refusal};
 use rewake_core::fact::{Fact, Observed, StepObserved};
@@ -50,7 +51,7 @@ pub(crate) struct Recorder {
     clock: Clock,
     random: blake3::OutputReader,
     tries: BTreeMap<u64, Option<u32>>,
-    pub(crate) logs: Logs,
+    logs: Logs,
 }
 
 /// What a step's end has still to tell.
@@ -113,7 +114,23 @@ impl Recorder {
         self.step.turn
     }
 
-    /// Whether everything recorded has been claimed.
+    /// Keeps a line of diagnostics; what is said again while replaying was kept before.
+    pub(crate) fn log(&mut self, level: log::Level, text: &str) {
+        self.count("log.log");
+        if self.is_live() {
+            self.logs.push(level, text);
+        }
+    }
+
+    /// Shows what is being done now; silent while replaying.
+    pub(crate) async fn activity(&mut self, line: String) {
+        self.count("session.set-activity");
+        if self.is_live() {
+            self.port.activity(line).await;
+        }
+    }
+
+    /// Whether everything recorded has been claimed. Not for imports: they ask for what is recorded.
     pub(crate) fn is_live(&self) -> bool {
         self.replay.is_over()
     }

@@ -2,6 +2,7 @@
 //! comes along that leads out, and no file that is another one's (a hard link would write through).
 
 use std::fs;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -17,6 +18,11 @@ use crate::config::WorkspaceBounds;
 pub const FILES_MAX: u64 = 100_000;
 /// Bytes of a workspace, likewise.
 pub const BYTES_MAX: u64 = 4 << 30;
+
+/// How the name of a workspace begins that is not a session's yet.
+const NEW: &str = ".new-";
+/// How old a new workspace is when nobody can be filling it any more.
+const SWEEP_AGE: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
 /// Why a folder cannot become a workspace.
 #[derive(Debug, Error)]
@@ -76,12 +82,18 @@ pub(crate) fn quota(bounds: &WorkspaceBounds) -> Quota {
     }
 }
 
-/// Makes an empty workspace.
+/// Where a workspace is made, until its session exists.
+fn new_path(data: &Path, session: &SessionId) -> PathBuf {
+    data.join("workspaces").join(format!("{NEW}{session}"))
+}
+
+/// Makes the workspace of a session that does not exist yet, empty. [`keep`] makes it the session's;
+/// one that is never kept is swept away.
 ///
 /// # Errors
 /// If the folder cannot be made, or is there already.
 pub fn create(data: &Path, session: &SessionId) -> Result<PathBuf, WorkspaceError> {
-    let folder = path(data, session);
+    let folder = new_path(data, session);
     let io = |path: &Path| {
         let path = path.to_owned();
         move |source| WorkspaceError::Io { path, source }
@@ -90,6 +102,38 @@ pub fn create(data: &Path, session: &SessionId) -> Result<PathBuf, WorkspaceErro
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent).map_err(io(&parent))?;
     fs::DirBuilder::new().mode(0o700).create(&folder).map_err(io(&folder))?;
     Ok(folder)
+}
+
+/// Makes a new workspace the session's own.
+///
+/// # Errors
+/// If it cannot be renamed.
+pub fn keep(data: &Path, session: &SessionId) -> Result<(), WorkspaceError> {
+    let (from, to) = (new_path(data, session), path(data, session));
+    fs::rename(&from, &to).map_err(|source| WorkspaceError::Io { path: to, source })
+}
+
+/// Removes a new workspace that nobody will keep.
+pub fn discard(data: &Path, session: &SessionId) {
+    let _ = fs::remove_dir_all(new_path(data, session));
+}
+
+/// Removes new workspaces that were never kept, because their host died: those older than a day, so that
+/// none goes that another process is filling.
+pub fn sweep(data: &Path) {
+    let Ok(found) = fs::read_dir(data.join("workspaces")) else { return };
+    for found in found.flatten() {
+        let is_new = found.file_name().to_string_lossy().starts_with(NEW);
+        let age = found.metadata().and_then(|data| data.modified()).ok().and_then(|made| made.elapsed().ok());
+        if is_new && age.is_some_and(|age| age > SWEEP_AGE) {
+            let _ = fs::remove_dir_all(found.path());
+        }
+    }
+}
+
+/// Whether a session's workspace is there, and a folder of its own: not a link to another.
+pub fn is_there(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
 }
 
 /// Copies a folder's content into a workspace.
@@ -107,20 +151,20 @@ pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
     for found in WalkDir::new(&root).min_depth(1).follow_links(false).sort_by_file_name() {
         let found = found.map_err(|error| {
             let path = error.path().unwrap_or(&root).to_owned();
-            WorkspaceError::Io { path, source: error.into() }
+            WorkspaceError::Io { path, source: error.into_io_error().unwrap_or(ErrorKind::Other.into()) }
         })?;
         let inside = found.path().strip_prefix(&root).unwrap_or(found.path());
         let target = to.join(inside);
-        let bytes = copy(found.path(), inside, &target, found.file_type())
+        let room = BYTES_MAX - copied.bytes;
+        let bytes = copy(found.path(), inside, &target, found.file_type(), room)
             .map_err(|source| WorkspaceError::Io { path: found.path().to_owned(), source })?;
         match bytes {
-            Some(bytes) => {
-                copied.files += 1;
-                copied.bytes += bytes;
-            }
+            Some(bytes) => copied.bytes += bytes,
             None => copied.left_out += 1,
         }
-        for (what, count, max) in [("files", copied.files, FILES_MAX), ("bytes", copied.bytes, BYTES_MAX)] {
+        copied.files += u64::from(bytes.is_some());
+        let seen = copied.files + copied.left_out;
+        for (what, count, max) in [("files", seen, FILES_MAX), ("bytes", copied.bytes, BYTES_MAX)] {
             if count > max {
                 return Err(WorkspaceError::TooLarge { folder: from.to_owned(), what, max });
             }
@@ -129,13 +173,28 @@ pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
     Ok(copied)
 }
 
-/// Copies one thing; returns its bytes, or none if it is left out.
-fn copy(path: &Path, inside: &Path, target: &Path, kind: fs::FileType) -> std::io::Result<Option<u64>> {
+/// Copies one thing; returns its bytes, or none if it is left out. Of a file that is larger than `room`
+/// one byte more than that is copied, which is enough to tell.
+fn copy(
+    path: &Path,
+    inside: &Path,
+    target: &Path,
+    kind: fs::FileType,
+    room: u64,
+) -> std::io::Result<Option<u64>> {
     if kind.is_dir() {
         fs::create_dir(target)?;
         Ok(Some(0))
     } else if kind.is_file() {
-        fs::copy(path, target).map(Some)
+        let file = fs::File::open(path)?;
+        let found = file.metadata()?;
+        if found.len() > room {
+            return Ok(Some(found.len()));
+        }
+        let mut copy = fs::OpenOptions::new().write(true).create_new(true).open(target)?;
+        let bytes = std::io::copy(&mut file.take(room + 1), &mut copy)?;
+        fs::set_permissions(target, found.permissions())?;
+        Ok(Some(bytes))
     } else if kind.is_symlink() {
         let text = fs::read_link(path)?;
         if !stays_inside(inside, &text) {
@@ -149,13 +208,15 @@ fn copy(path: &Path, inside: &Path, target: &Path, kind: fs::FileType) -> std::i
 }
 
 /// Whether a link at `inside` whose text is `text` leads to a place in the workspace, by its text alone.
+/// After a name no `..` is taken: the name may be a link itself, and lead elsewhere than up.
 fn stays_inside(inside: &Path, text: &Path) -> bool {
     let mut depth = inside.components().count().saturating_sub(1);
+    let mut named = false;
     for component in text.components() {
         match component {
-            Component::Normal(_) => depth += 1,
+            Component::Normal(_) => named = true,
             Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir if depth > 0 && !named => depth -= 1,
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
         }
     }
@@ -185,7 +246,8 @@ mod tests {
         fs::write(to.join("b.txt"), "changed").unwrap();
         assert_eq!(fs::read_to_string(to.join("sub/a.txt")).unwrap(), "a", "a hard link came along");
         assert_eq!(fs::read_to_string(from.path().join("b.txt")).unwrap(), "a");
-        assert!(create(data.path(), &session()).is_err(), "a workspace is made once");
+        keep(data.path(), &session()).unwrap();
+        assert!(is_there(&path(data.path(), &session())));
     }
 
     #[test]
@@ -197,6 +259,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_is_not_copied_first() {
+        let from = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let sparse = fs::File::create(from.path().join("sparse")).unwrap();
+        sparse.set_len(BYTES_MAX + 1).unwrap();
+        let to = create(data.path(), &session()).unwrap();
+        assert!(matches!(copy_in(from.path(), &to), Err(WorkspaceError::TooLarge { what: "bytes", .. })));
+        assert!(!to.join("sparse").exists());
+        discard(data.path(), &session());
+        assert!(!to.exists());
+    }
+
+    #[test]
+    fn a_link_is_no_workspace() {
+        let data = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/", data.path().join("link")).unwrap();
+        assert!(is_there(data.path()) && !is_there(&data.path().join("link")));
+    }
+
+    #[test]
     fn links_are_judged_by_their_text() {
         for (inside, text, expected) in [
             ("a", "b", true),
@@ -205,6 +287,9 @@ mod tests {
             ("s/a", "../../b", false),
             ("a", "/b", false),
             ("a", "b/../../c", false),
+            // `d -> .` and `up -> d/..` would lead out together.
+            ("up", "d/..", false),
+            ("s/a", "../d/..", false),
         ] {
             assert_eq!(stays_inside(Path::new(inside), Path::new(text)), expected, "{inside} {text}");
         }

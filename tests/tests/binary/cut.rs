@@ -11,6 +11,15 @@ pub(crate) const FOREVER_MS: u64 = 55_000;
 /// Long enough to be killed in, and not too long to be done once more.
 pub(crate) const LONG_MS: u64 = 700;
 
+/// The scripted harness with the probe's tools, which may take as long as a test needs.
+pub(crate) fn scripted() -> Draft {
+    Draft::new("test/scripted").harness("harness_script").tools_within(
+        "tool_probe",
+        "rw",
+        "timeout = \"60s\"",
+    )
+}
+
 /// A session that was killed.
 pub(crate) struct Cut {
     pub(crate) program: Program,

@@ -1,14 +1,13 @@
 //! How the program ends, and by which code a script knows it; what signals do to it.
 
-use rewake_tests::bundles::Draft;
 use rewake_tests::program::{Process, Program, Signal};
 use serde_json::{Value, json};
 
-use crate::cut::{FOREVER_MS, append, call};
+use crate::cut::{FOREVER_MS, LONG_MS, append, call, scripted};
 
 fn session() -> (Program, String) {
     let program = Program::new();
-    let id = program.create(&Draft::scripted());
+    let id = program.create(&scripted());
     (program, id)
 }
 
@@ -94,35 +93,35 @@ fn ctrl_c_twice_leaves_at_once_with_130_and_the_session_goes_on() {
     assert_eq!((events.count("turn.interrupted"), events.count("turn.completed")), (1, 1));
 }
 
-/// Ctrl-C where nothing is open leaves, and there is nothing to interrupt.
+/// A turn is open as soon as a message is taken in, though a hook comes before its first step.
 #[test]
-fn ctrl_c_while_a_turn_is_not_there_yet_leaves() {
+fn ctrl_c_before_the_first_step_interrupts_the_turn() {
     let program = Program::new();
     let on = "[[component.probe.on]]\nevent = \"SessionStart\"";
-    let id = program.create(&Draft::scripted().hook(&[("sleep_ms", "55000")], on));
+    let id = program.create(&scripted().hook(&[("sleep_ms", "55000")], on));
     let mut process = program.start(&["run", "--session", &id, "[]"]);
     process.until("the hook", || program.events(&id).is_open("hook.started"));
-    // The turn is open already: it is interrupted, before any step of it ran.
     process.signal(Signal::INT);
     process.end().expect(4);
     let events = program.check(&id);
     assert_eq!((events.count("step.started"), events.count("turn.interrupted")), (0, 1));
 }
 
-/// SIGTERM: the session is let go of in good order, in the middle of a step, and says so.
+/// The session is let go of in the middle of a step, in good order, and says so.
 #[test]
-fn sigterm_lets_go_in_good_order_and_is_143() {
-    let (program, id, mut process) = busy();
-    process.signal(Signal::TERM);
-    process.end().expect(143).says(&["left; `rewake --data "]);
-    let before = program.events(&id);
-    let last = before.last("session.unloaded");
-    assert_eq!((last.seq, &last.data["why"]), (before.0.len() as u64, &json!("shutdown")));
-    assert!(!program.data().join("journal.db-wal").exists(), "the store was not closed");
-    program.resume(&id).expect(0);
-    let events = program.check(&id);
-    assert_eq!(events.learned(), [["use-1: unknown: ", "said"]]);
-    assert_eq!(program.lines(&id, "log", "once"), 1);
+fn sigterm_and_sighup_let_go_in_good_order_and_are_143() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let (program, id, mut process) = busy();
+        process.signal(signal);
+        process.end().expect(143).says(&["left; `rewake --data "]);
+        assert!(!program.data().join("journal.db-wal").exists(), "the store was not closed");
+        let before = program.events(&id);
+        let last = before.last("session.unloaded");
+        assert_eq!((last.seq, &last.data["why"]), (before.0.len() as u64, &json!("shutdown")));
+        program.resume(&id).expect(0);
+        assert_eq!(program.check(&id).learned(), [["use-1: unknown: ", "said"]]);
+        assert_eq!(program.lines(&id, "log", "once"), 1);
+    }
 }
 
 #[test]
@@ -138,6 +137,26 @@ fn a_question_is_5_and_an_answer_goes_on() {
     let events = program.check(&id);
     assert_eq!(events.learned(), [["answer q1: \"red\""]]);
     program.run(&["answer", &id, "q1", "blue"]).expect(2).says(&["no open question"]);
+}
+
+/// A time that comes while the program is about to leave: it hears that nothing is being done when that is
+/// over already, because its reader stood still until then.
+#[test]
+fn a_turn_that_goes_on_is_not_left_in_the_middle() {
+    let (program, id) = session();
+    let long = "long ".repeat(8_000);
+    let ops = json!([
+        { "op": "say", "text": long }, { "op": "say", "text": long }, { "op": "say", "text": long },
+        { "op": "wait", "ms": 300 },
+        call(&[append("append_once", "once", LONG_MS)]),
+    ]);
+    let mut process = program.start_unread(&["run", "--session", &id, &ops.to_string()]);
+    process.until("the tool's line", || program.lines(&id, "log", "once") > 0);
+    process.close_reader();
+    process.end().expect(0);
+    let events = program.check(&id);
+    assert_eq!((events.count("turn.waiting"), events.count("turn.completed")), (1, 1));
+    assert_eq!((events.count("tool.completed"), events.count("tool.lost")), (1, 0));
 }
 
 #[test]
@@ -158,7 +177,7 @@ fn a_session_that_is_stopped_is_6_from_then_on() {
 #[test]
 fn a_model_without_a_reply_is_told() {
     let program = Program::new();
-    let id = program.create(&Draft::scripted().model("[[reply]]\ntext = \"one\"\n"));
+    let id = program.create(&scripted().model("[[reply]]\ntext = \"one\"\n"));
     let ops = json!([{ "op": "model", "text": "a" }, { "op": "model", "text": "b" }]);
     let failed = tell(&program, &id, &ops).expect(3);
     assert!(failed.stdout.contains("model: rejected: "), "{}", failed.stdout);

@@ -5,7 +5,7 @@ use rewake_tests::journal::Events;
 use rewake_tests::program::{Program, text};
 use serde_json::json;
 
-use crate::cut::{Cut, FOREVER_MS, LONG_MS, append, call, cut, cut_there, learned};
+use crate::cut::{Cut, FOREVER_MS, LONG_MS, append, call, cut, cut_there, learned, scripted};
 
 /// The start of a tool, and how often it was performed again.
 fn tries(events: &Events) -> (usize, usize) {
@@ -22,8 +22,7 @@ fn session_starts(events: &Events) -> Vec<&str> {
 #[test]
 fn a_tool_of_class_once_is_not_run_again() {
     let ops = json!([call(&[append("append_once", "once", FOREVER_MS)]), { "op": "say", "text": "on" }]);
-    let cut =
-        cut(&Draft::scripted(), &ops, "the tool's line", |program, id| program.lines(id, "log", "once") > 0);
+    let cut = cut(&scripted(), &ops, "the tool's line", |program, id| program.lines(id, "log", "once") > 0);
     assert!(cut.before.is_open("tool.started"));
     let events = cut.resumed();
     assert_eq!(cut.lines("once"), 1);
@@ -37,8 +36,7 @@ fn a_tool_of_class_once_is_not_run_again() {
 fn a_tool_of_class_idempotent_is_run_again() {
     let ops =
         json!([call(&[append("append_idempotent", "a", LONG_MS), json!({ "name": "echo", "input": {} })])]);
-    let cut =
-        cut(&Draft::scripted(), &ops, "the tool's line", |program, id| program.lines(id, "log", "a") > 0);
+    let cut = cut(&scripted(), &ops, "the tool's line", |program, id| program.lines(id, "log", "a") > 0);
     assert!(cut.before.is_open("tool.started"));
     let events = cut.resumed();
     assert_eq!(cut.lines("a"), 2);
@@ -82,7 +80,7 @@ fn a_tool_of_class_pure_is_run_again() {
 #[test]
 fn tools_that_ran_side_by_side_are_each_dealt_with_by_class() {
     let uses = [append("append_once", "once", FOREVER_MS), append("append_idempotent", "again", LONG_MS)];
-    let cut = cut(&Draft::scripted(), &json!([call(&uses)]), "both lines", |program, id| {
+    let cut = cut(&scripted(), &json!([call(&uses)]), "both lines", |program, id| {
         program.lines(id, "log", "once") > 0 && program.lines(id, "log", "again") > 0
     });
     assert_eq!((cut.before.count("tool.started"), cut.before.count("tool.completed")), (2, 0));
@@ -96,7 +94,7 @@ fn tools_that_ran_side_by_side_are_each_dealt_with_by_class() {
 #[test]
 fn a_tool_that_had_ended_is_not_run_again_with_its_sibling() {
     let uses = [append("append_once", "ended", 0), append("append_idempotent", "again", LONG_MS)];
-    let cut = cut(&Draft::scripted(), &json!([call(&uses)]), "the first one's end", |program, id| {
+    let cut = cut(&scripted(), &json!([call(&uses)]), "the first one's end", |program, id| {
         program.events(id).count("tool.completed") == 1
     });
     assert!(cut.before.is_open("tool.started"));
@@ -108,8 +106,7 @@ fn a_tool_that_had_ended_is_not_run_again_with_its_sibling() {
 /// R5: a model that was cut off is asked again, and answers once.
 #[test]
 fn a_model_that_was_answering_is_asked_again() {
-    let draft =
-        Draft::scripted().model(&format!("[[reply]]\ntext = \"good morning\"\ndelay_ms = {LONG_MS}\n"));
+    let draft = scripted().model(&format!("[[reply]]\ntext = \"good morning\"\ndelay_ms = {LONG_MS}\n"));
     let ops = json!([{ "op": "say", "text": "first" }, { "op": "model", "text": "hello" }]);
     let cut =
         cut(&draft, &ops, "the model's start", |program, id| program.events(id).is_open("model.started"));
@@ -126,7 +123,7 @@ fn a_model_that_was_answering_is_asked_again() {
 fn a_hook_that_was_judging_judges_again() {
     let sleep = LONG_MS.to_string();
     let config = [("sleep_ms", sleep.as_str()), ("deny", "append_idempotent")];
-    let draft = Draft::scripted().hook(&config, "[[component.probe.on]]\nevent = \"PreToolUse\"");
+    let draft = scripted().hook(&config, "[[component.probe.on]]\nevent = \"PreToolUse\"");
     let uses = [append("append_once", "allowed", 0), append("append_idempotent", "denied", 0)];
     let cut = cut(&draft, &json!([call(&uses)]), "a hook's start", |program, id| {
         program.events(id).is_open("hook.started")
@@ -148,7 +145,7 @@ fn a_hook_that_was_judging_judges_again() {
 fn a_hook_at_the_start_fires_once_a_load() {
     let sleep = LONG_MS.to_string();
     let on = "[[component.probe.on]]\nevent = \"SessionStart\"";
-    let draft = Draft::scripted().hook(&[("sleep_ms", sleep.as_str())], on);
+    let draft = scripted().hook(&[("sleep_ms", sleep.as_str())], on);
     let ops = json!([call(&[append("append_once", "once", FOREVER_MS)]), { "op": "more" }]);
     let first =
         cut(&draft, &ops, "the hook's start", |program, id| program.events(id).is_open("hook.started"));
@@ -168,20 +165,24 @@ fn a_hook_at_the_start_fires_once_a_load() {
     assert_eq!(learned(&events), ["context: source=startup", "use-1: unknown: ", "context: source=resume"]);
 }
 
-/// R9: between two steps there is nothing to lose.
+/// R9: between two steps there is nothing to lose. The steps take a little, so that there is time to kill.
 #[test]
 fn between_two_steps() {
-    let step = json!({ "op": "say", "text": "x" });
-    let more = json!({ "op": "more" });
-    let ops: Vec<_> = (0..40).flat_map(|_| [step.clone(), more.clone()]).collect();
-    for completed in [1, 7, 20] {
-        let cut = cut(&Draft::scripted(), &json!(ops), "a step's end", |program, id| {
+    let ops: Vec<_> = (0..20)
+        .flat_map(|_| {
+            let takes = json!({ "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 60 } }] });
+            [json!({ "op": "say", "text": "x" }), takes, json!({ "op": "more" })]
+        })
+        .collect();
+    for completed in [1, 7, 14] {
+        let cut = cut(&scripted(), &json!(ops), "a step's end", |program, id| {
             program.events(id).count("step.completed") >= completed
         });
         let events = cut.resumed();
-        assert_eq!(learned(&events), ["said"; 40], "killed after {completed}");
-        assert_eq!(events.count("agent.message"), 41);
-        assert_eq!((events.count("step.started"), events.count("step.completed")), (41, 41));
+        let said = learned(&events).iter().filter(|line| *line == "said").count();
+        assert_eq!(said, 20, "killed after {completed}");
+        assert_eq!(events.count("agent.message"), 21);
+        assert_eq!((events.count("step.started"), events.count("step.completed")), (21, 21));
     }
 }
 
@@ -189,7 +190,7 @@ fn between_two_steps() {
 #[test]
 fn while_a_turn_waits_for_a_message() {
     let program = Program::new();
-    let id = program.create(&Draft::scripted());
+    let id = program.create(&scripted());
     let text = "long ".repeat(8_000);
     let ops = json!([
         { "op": "say", "text": text }, { "op": "say", "text": text }, { "op": "say", "text": text },
@@ -212,7 +213,7 @@ fn while_a_turn_waits_for_a_message() {
 #[test]
 fn while_a_turn_waits_for_a_time() {
     let program = Program::new();
-    let id = program.create(&Draft::scripted());
+    let id = program.create(&scripted());
     let text = "long ".repeat(8_000);
     let ops = json!([
         { "op": "say", "text": text }, { "op": "say", "text": text }, { "op": "say", "text": text },
@@ -240,7 +241,7 @@ fn while_a_turn_waits_for_a_time() {
 #[test]
 fn a_message_that_no_host_took_is_taken_in_by_the_next() {
     let program = Program::new();
-    let id = program.create(&Draft::scripted());
+    let id = program.create(&scripted());
     let ops = json!([call(&[append("append_once", "once", FOREVER_MS)])]).to_string();
     let mut process = program.start(&["run", "--session", &id, &ops]);
     process.until("the tool's line", || program.lines(&id, "log", "once") > 0);
@@ -260,7 +261,7 @@ fn a_message_that_no_host_took_is_taken_in_by_the_next() {
 #[test]
 fn a_run_that_is_killed_at_once() {
     let program = Program::new();
-    let bundle = program.bundle(&Draft::scripted());
+    let bundle = program.bundle(&scripted());
     let ops = json!([call(&[append("append_once", "once", FOREVER_MS)])]).to_string();
     let mut process = program.start(&["run", "--grant-asked", &bundle, &ops]);
     // The file is there before its tables are: then the program says so, and no session is told.

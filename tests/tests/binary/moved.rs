@@ -1,14 +1,13 @@
 //! A data folder that is copied elsewhere after a kill: the session goes on there, from its journal alone.
 
-use rewake_tests::bundles::Draft;
 use serde_json::json;
 
-use crate::cut::{FOREVER_MS, append, call, cut, learned};
+use crate::cut::{FOREVER_MS, append, call, cut, learned, scripted};
 
 /// design.md, 6: moving to another host is loading, as everything is.
 #[test]
 fn a_copy_of_the_data_folder_goes_on_as_the_original_does() {
-    let draft = Draft::scripted().model("[[reply]]\ntext = \"good morning\"\n");
+    let draft = scripted().model("[[reply]]\ntext = \"good morning\"\n");
     let ops = json!([
         { "op": "model", "text": "hello" },
         call(&[append("append_idempotent", "before", 0)]),
@@ -39,7 +38,7 @@ fn a_copy_of_the_data_folder_goes_on_as_the_original_does() {
 #[test]
 fn a_session_at_rest_is_told_more_elsewhere() {
     let program = rewake_tests::program::Program::new();
-    let id = program.create(&Draft::scripted());
+    let id = program.create(&scripted());
     program.tell(&id, &json!([{ "op": "say", "text": "here" }]).to_string()).expect(0);
     let moved = program.moved();
     drop(program);

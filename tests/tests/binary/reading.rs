@@ -111,3 +111,19 @@ fn what_harms_a_terminal_never_reaches_it() {
     let events = program.check(&id);
     assert!(events.said().iter().any(|text| text == harm));
 }
+
+/// A pager that is closed ends nothing: the session finishes without a reader.
+#[test]
+fn a_reader_that_goes_away_ends_nothing() {
+    let program = Program::new();
+    let id = program.create(&Draft::scripted());
+    let long = "long ".repeat(8_000);
+    let says: Vec<_> = (0..3).map(|_| json!({ "op": "say", "text": long })).collect();
+    let mut ops = says;
+    ops.push(json!({ "op": "say", "text": "the end" }));
+    let mut process = program.start_unread(&["run", "--session", &id, &json!(ops).to_string()]);
+    process.until("the end", || program.events(&id).count("turn.completed") == 1);
+    process.close_reader();
+    process.end().expect(0);
+    assert_eq!(program.check(&id).count("session.unloaded"), 1);
+}

@@ -48,7 +48,7 @@ async fn a_failed_session_is_over() {
     let id = world.create(&Draft::scripted()).await;
     let host = world.host();
     let ops = json!([
-        { "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 100 } }] },
+        { "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 1_000 } }] },
         { "op": "fail", "session": true, "code": "broken" },
     ]);
     let mut session = Running::start(&host, &id, &ops.to_string()).await;
@@ -91,14 +91,14 @@ async fn memory_runs_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_runs_out_while_the_harness_computes() {
-    let bundle = Draft::scripted().harness_limits("timeout = \"200ms\"");
+    let bundle = Draft::scripted().harness_limits("timeout = \"700ms\"");
     let late = "it took too long and was stopped";
     fails(&bundle, &json!([{ "op": "spin" }]), "timed_out", late).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_runs_out_while_a_tool_runs() {
-    let bundle = Draft::scripted().harness_limits("timeout = \"200ms\"");
+    let bundle = Draft::scripted().harness_limits("timeout = \"700ms\"");
     let late = "it took too long and was stopped";
     let ops = json!([{ "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 4_000 } }] }]);
     let events = fails(&bundle, &ops, "timed_out", late).await;

@@ -47,6 +47,7 @@ async fn holding(id: &SessionId, mut drafts: Vec<Fresh>, harness: &str) -> World
         }
     }
     forge::create(world.store.as_ref(), id, drafts).await;
+    std::fs::create_dir(world.path().join("workspaces").join(id.as_str())).expect("a workspace");
     world
 }
 
@@ -89,6 +90,7 @@ async fn another_component_is_a_mismatch() {
     assert_eq!(*told, fault);
     // What is sent meanwhile is kept.
     send(&world.host(), &id, "are you there?").await;
+    assert_eq!(world.store.pending(&id).await.unwrap().len(), 1);
 
     world.store.set_fault(&id, None).await.unwrap();
     assert_eq!(fault_of(&world, &id).await, fault, "it is still another component");

@@ -75,7 +75,7 @@ async fn a_driver_fenced_in_a_call_does_not_tell_its_end() {
     let world = World::new().await;
     let id = world.create(&Draft::scripted()).await;
     let stale = world.host();
-    let append = json!({ "path": "/workspace/log", "line": "a", "sleep_ms": 200 });
+    let append = json!({ "path": "/workspace/log", "line": "a", "sleep_ms": 1_000 });
     let ops = json!([{ "op": "tools", "uses": [{ "name": "append_once", "input": append }] }]);
     let mut session = Running::start(&stale, &id, &ops.to_string()).await;
     session.event("tool.started").await;

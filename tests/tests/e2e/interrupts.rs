@@ -87,7 +87,7 @@ async fn an_interrupt_for_another_turn_is_rejected() {
     let host = world.host();
     let mut session = Running::start(&host, &id, "[]").await;
     session.event("turn.completed").await;
-    let ops = json!([{ "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 100 } }] }]);
+    let ops = json!([{ "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 1_000 } }] }]);
     session.send(&ops.to_string()).await;
     session.event("tool.started").await;
     for turn in [1, 3] {

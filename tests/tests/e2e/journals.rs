@@ -50,12 +50,26 @@ async fn a_changed_column_is_found() {
     assert!(broken.what.contains("the hash chain is broken"), "{broken}");
 }
 
+/// The same snapshot with another fold; its digest stands before it.
+fn with_fold(snapshot: &Snapshot, fold: &[u8]) -> Snapshot {
+    let bytes = [Digest::of(fold).0.as_slice(), fold].concat();
+    Snapshot { bytes, ..snapshot.clone() }
+}
+
 /// A snapshot that is whole in itself, and of an entry that the journal does not hold.
 fn of_another_entry(snapshot: &Snapshot) -> Snapshot {
-    let mut session: Value = serde_json::from_slice(&snapshot.bytes).unwrap();
+    let mut session: Value = serde_json::from_slice(&snapshot.bytes[32..]).unwrap();
     let hash = Digest::of(b"another entry");
     session["head"]["hash"] = json!(hash);
-    Snapshot { hash, bytes: session.to_string().into_bytes(), ..snapshot.clone() }
+    Snapshot { hash, ..with_fold(snapshot, session.to_string().as_bytes()) }
+}
+
+/// A snapshot of which one bit has turned.
+fn bit_turned(snapshot: &Snapshot) -> Snapshot {
+    let mut bytes = snapshot.bytes.clone();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    Snapshot { bytes, ..snapshot.clone() }
 }
 
 /// A session with two snapshots, and the newest of them.
@@ -89,8 +103,10 @@ async fn a_bad_snapshot_is_passed_over() {
     let (world, id, newest) = snapshotted().await;
     assert_eq!(goes_on(&world, &id).await, (vec![], json!(newest.seq)));
 
-    let spoils: [(&str, Spoil); 4] = [
-        ("it does not decode", |one| Snapshot { bytes: b"{".to_vec(), ..one.clone() }),
+    let spoils: [(&str, Spoil); 6] = [
+        ("it is too short", |one| Snapshot { bytes: b"{".to_vec(), ..one.clone() }),
+        ("its bytes are not those that were kept", bit_turned),
+        ("it does not decode", |one| with_fold(one, b"{")),
         ("it is of version 9", |one| Snapshot { version: 9, ..one.clone() }),
         ("of another session or another entry", |one| Snapshot { hash: Digest::default(), ..one.clone() }),
         ("is another than it was made from", of_another_entry),

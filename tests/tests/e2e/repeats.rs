@@ -74,7 +74,7 @@ async fn a_step_is_given_up() {
 async fn letting_go_is_no_try() {
     let world = World::new().await;
     let id = world.create(&Draft::scripted()).await;
-    let uses = json!([{ "name": "sleep_pure", "input": { "ms": 300 } }]);
+    let uses = json!([{ "name": "sleep_pure", "input": { "ms": 1_000 } }]);
     send(world.own(), &id, &json!([{ "op": "tools", "uses": uses }]).to_string()).await;
     for n in 0..RERUNS_MAX + 2 {
         let host = world.host();
@@ -84,6 +84,6 @@ async fn letting_go_is_no_try() {
     }
     assert_eq!(world.resume(&id).await, Outcome::Idle);
     let events = world.check(&id).await;
-    assert_eq!(events.learned(), [["use-1: ok: slept 300 ms"]]);
+    assert_eq!(events.learned(), [["use-1: ok: slept 1000 ms"]]);
     assert_eq!(events.count("tool.lost"), 0);
 }

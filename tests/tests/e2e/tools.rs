@@ -28,7 +28,7 @@ pub(crate) async fn called(bundle: &Draft, uses: Value) -> Called {
 
 /// A bundle whose tools have small limits.
 fn limited() -> Draft {
-    let limits = "memory = \"8MiB\"\ntimeout = \"300ms\"\nfuel = 200_000_000\noutput = \"1KiB\"";
+    let limits = "memory = \"8MiB\"\ntimeout = \"1s\"\nfuel = 200_000_000\noutput = \"1KiB\"";
     Draft::new("test/limited").harness("harness_script").tools_within("tool_probe", "rw", limits)
 }
 
@@ -36,12 +36,12 @@ fn limited() -> Draft {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_come_in_the_order_of_the_uses() {
     let uses = json!([
-        { "name": "sleep_pure", "input": { "ms": 80 } },
+        { "name": "sleep_pure", "input": { "ms": 500 } },
         { "name": "sleep_pure", "input": { "ms": 1 } },
         { "name": "fail", "input": { "message": "no" } },
     ]);
     let Called { events, learned, .. } = called(&Draft::scripted(), uses).await;
-    assert_eq!(learned, ["use-1: ok: slept 80 ms", "use-2: ok: slept 1 ms", "use-3: error: no"]);
+    assert_eq!(learned, ["use-1: ok: slept 500 ms", "use-2: ok: slept 1 ms", "use-3: error: no"]);
     let kinds = events.kinds();
     let at = kinds.iter().position(|kind| *kind == "tools.requested").unwrap();
     assert_eq!(kinds[at + 1..at + 4], ["tool.started"; 3]);

@@ -126,7 +126,12 @@ impl Follow<'_> {
                     Ok(Live::Entry(event)) if event.seq <= self.journal.seq() => {}
                     Ok(Live::Entry(_)) | Err(RecvError::Lagged(_)) => self.show().await?,
                     Ok(Live::Activity(line)) => self.status(&line),
-                    Ok(Live::Idle) => break Stood::Idle,
+                    Ok(Live::Idle) => match loaded.unload_if_idle("idle").await {
+                        Some(Gone::Unloaded) => break Stood::Idle,
+                        Some(gone) => break Stood::Gone(gone),
+                        // It goes on: a time has come, or another process has sent something.
+                        None => {}
+                    },
                     Ok(Live::Gone(gone)) => break Stood::Gone(gone),
                     Err(RecvError::Closed) => break Stood::Gone(loaded.gone().await),
                 },
@@ -134,7 +139,7 @@ impl Follow<'_> {
             }
         };
         let gone = match &stood {
-            Stood::Idle => loaded.unload("idle").await,
+            Stood::Idle => Gone::Unloaded,
             Stood::Left(_) => loaded.unload("shutdown").await,
             Stood::Gone(gone) => gone.clone(),
         };

@@ -4,7 +4,7 @@ use super::Applied;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
-use crate::fact::{Created, SessionUnloaded};
+use crate::fact::{Created, PluginKind, SessionUnloaded};
 use crate::limits;
 use crate::session::{Ended, Load, Session};
 
@@ -13,21 +13,28 @@ pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Re
     if session.created.is_some() {
         return Err(Refusal::Conflict(format!("session {} exists already", session.id)));
     }
-    let harness = created.components.get(created.agent.harness as usize);
-    if harness.is_none_or(|component| component.kind != crate::fact::PluginKind::Harness) {
-        return Err(Refusal::Rule("a session's harness must be one of its components, and a harness"));
-    }
-    let count = created.components.len();
-    let mut named = created.tools.iter().map(|tool| tool.component);
-    if named.any(|index| index as usize >= count)
-        || created.hooks.iter().any(|hook| hook.component as usize >= count)
-    {
-        return Err(Refusal::Rule("a tool or hook names a component that the session does not have"));
-    }
+    check_pins(&created).map_err(Refusal::Rule)?;
     if !created.components.iter().all(|component| component.grants.is_within(&component.asks)) {
         return Err(Refusal::Rule("a component may not be granted what it does not ask for"));
     }
     Ok(Decision::append(vec![Draft::system(Place::default(), created)]))
+}
+
+/// Pins name each other by index, so an index that leads nowhere must not get into a fold.
+pub(crate) fn check_pins(created: &Created) -> Result<(), &'static str> {
+    let is = |index: u32, kind: PluginKind| {
+        created.components.get(index as usize).is_some_and(|component| component.kind == kind)
+    };
+    if !is(created.agent.harness, PluginKind::Harness) {
+        return Err("a session's harness must be one of its components, and a harness");
+    }
+    if !created.tools.iter().all(|tool| is(tool.component, PluginKind::Tool)) {
+        return Err("a tool must be of one of the session's components, and that a component of tools");
+    }
+    if !created.hooks.iter().all(|hook| is(hook.component, PluginKind::Hook)) {
+        return Err("a hook must be one of the session's components, and a hook");
+    }
+    Ok(())
 }
 
 /// Decides `session.unloaded`. The guest, if one runs, must have been dropped.
@@ -43,6 +50,7 @@ pub(crate) fn created(session: &mut Session, entry: &Entry, body: &Created) -> A
     if session.created.is_some() {
         return Err("the session was created before");
     }
+    check_pins(body)?;
     session.created = Some(Box::new(body.clone()));
     session.created_at = entry.at;
     Ok(())

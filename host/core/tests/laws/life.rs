@@ -52,13 +52,14 @@ fn a_session_is_created_once_and_of_what_it_has() {
     let (empty, loaded) = (Session::new(pins::session()), Bench::loaded().session);
     assert_eq!(refusal(&loaded, create(|_| {})), "session ses_laws exists already");
     let harness = "a session's harness must be one of its components, and a harness";
-    let unknown = "a tool or hook names a component that the session does not have";
+    let tool = "a tool must be of one of the session's components, and that a component of tools";
+    let hook = "a hook must be one of the session's components, and a hook";
     for (change, why) in [
         ((|created| created.agent.harness = 9) as fn(&mut Created), harness),
         (|created| created.agent.harness = 1, harness),
         (|created| created.components[0].kind = PluginKind::Tool, harness),
-        (|created| created.tools[0].component = 9, unknown),
-        (|created| created.hooks[0].component = 9, unknown),
+        (|created| created.tools[0].component = 9, tool),
+        (|created| created.hooks[0].component = 9, hook),
     ] {
         assert_eq!(refusal(&empty, create(change)), format!("refused by the journal's rules: {why}"));
     }

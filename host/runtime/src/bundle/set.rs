@@ -6,19 +6,23 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde_spanned::Spanned;
+
 use super::digest::shown;
 use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
 use super::limits::BUNDLES_MAX;
 use super::load::{Bundle, Component};
 use super::manifest::Kind;
 use super::names::{Name, Use};
-use super::tools::{self, Chosen, Offer};
+use super::tools::{self, Chosen, Offer, ToolPick};
 
 /// Bundles with distinct names; the first is the root, whose agent a session runs.
 #[derive(Clone, Debug)]
 pub struct BundleSet {
     /// Never empty.
     bundles: Vec<Bundle>,
+    /// Those that were given beside the root: all of their tools are picked.
+    beside: Vec<Name>,
 }
 
 /// A folder still to be loaded, and who asked for it.
@@ -38,6 +42,7 @@ pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
     queue.extend(with.iter().map(|folder| Wanted { folder: folder.clone(), by: None }));
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut loaded: Vec<Bundle> = Vec::new();
+    let mut beside: Vec<Name> = Vec::new();
     while let Some(Wanted { folder, by }) = queue.pop_front() {
         // Told apart by their true paths, but shown as they were named.
         let true_path = match folder.canonicalize() {
@@ -50,6 +55,9 @@ pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
             return Err(Error::whole_file(root.display().to_string(), message, None));
         }
         let bundle = Bundle::load(&folder)?;
+        if by.is_none() && !loaded.is_empty() {
+            beside.push(bundle.name().clone());
+        }
         for used in &bundle.manifest().uses {
             if let Use::Path(path) = used.get_ref() {
                 let by = Some((bundle.manifest().source().clone(), used.span()));
@@ -61,7 +69,7 @@ pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
     }
     let mut loaded = loaded.into_iter();
     match loaded.next() {
-        Some(root) => BundleSet::new(root, loaded.collect()),
+        Some(root) => Ok(BundleSet { beside, ..BundleSet::new(root, loaded.collect())? }),
         None => Err(Error::whole_file(root.display().to_string(), "no bundle was loaded", None)),
     }
 }
@@ -99,7 +107,7 @@ impl BundleSet {
                 None => bundles.push(bundle),
             }
         }
-        let set = BundleSet { bundles };
+        let set = BundleSet { bundles, beside: Vec::new() };
         problems.extend(set.bundles.iter().flat_map(|bundle| set.unmet_uses(bundle)));
         Error::unless_none(problems, Some(set))
     }
@@ -149,7 +157,7 @@ impl BundleSet {
                 [] => Err(Error::whole_file(
                     manifest.source().name(),
                     "no harness is here to run",
-                    Some("add a component of kind \"harness\", or use a bundle that has one".to_owned()),
+                    Some("run it beside an agent: `rewake run AGENT --with THIS`; or add a component of kind \"harness\"".to_owned()),
                 )),
                 _ => Err(Error::whole_file(
                     manifest.source().name(),
@@ -186,14 +194,19 @@ impl BundleSet {
         }
     }
 
-    /// The tools of a session with the root agent's defaults, out of what the components listed.
+    /// The tools of a session out of what the components listed: those that the root's agent picks, and
+    /// all of the bundles that were given beside the root.
     ///
     /// # Errors
     /// As [`tools::select`].
     pub fn select_tools(&self, offers: &[Offer]) -> Result<Vec<Chosen>, Error> {
         let manifest = self.root().manifest();
-        let picks = manifest.agent.as_ref().and_then(|agent| agent.tools.as_deref());
-        tools::select(picks, manifest.source(), self.root().name(), offers)
+        let own = self.root().name();
+        let picks = manifest.agent.as_ref().and_then(|agent| agent.tools.clone());
+        let brings = |name: &&Name| offers.iter().any(|offer| offer.bundle == **name);
+        let mut picks = picks.unwrap_or_else(|| all_of([own].into_iter().filter(brings)));
+        picks.extend(all_of(self.beside.iter().filter(brings)));
+        tools::select(Some(&picks), manifest.source(), own, offers)
     }
 
     fn unmet_uses(&self, bundle: &Bundle) -> Vec<Problem> {
@@ -222,6 +235,11 @@ impl BundleSet {
         let message = format!("`{name}` is here in version {version}, and {wanted} is asked for");
         Some(Invalid::new(message).help("give the bundle in that version, or change the one asked for"))
     }
+}
+
+/// Picks that nobody wrote, and so stand nowhere.
+fn all_of<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<Spanned<ToolPick>> {
+    names.map(|name| Spanned::new(0..0, ToolPick::AllOf(name.clone()))).collect()
 }
 
 fn full_name(bundle: &Bundle, component: &Component) -> String {

@@ -151,8 +151,8 @@ pub fn select(
         }
     }
     let place = |taken: &Taken, invalid| match taken.pick.and_then(|number| picks?.get(number)) {
-        Some(pick) => source.problem(pick.span(), invalid),
-        None => Problem {
+        Some(pick) if !pick.span().is_empty() => source.problem(pick.span(), invalid),
+        _ => Problem {
             file: source.name().to_owned(),
             place: None,
             message: invalid.message,

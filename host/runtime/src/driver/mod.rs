@@ -8,6 +8,7 @@ mod ledger;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rewake_core::decide::{Advance, Input, LoadInput, Then};
@@ -33,6 +34,7 @@ use crate::hooks::{self, Told};
 use crate::lease::Keeper;
 use crate::live::{Followers, Gone, Live};
 use crate::load::Folded;
+use crate::loaded::Leave;
 use crate::step::{self, StepReport, StepRun};
 
 /// How often the lease and the inbox are looked at, in milliseconds: what another process sends is taken in
@@ -70,8 +72,10 @@ pub(crate) struct Options {
     pub(crate) followers: Followers,
     /// Told when the inbox may hold something new.
     pub(crate) wake: Arc<Notify>,
-    /// Told when the session is to be let go of: why.
-    pub(crate) unload: mpsc::Receiver<String>,
+    /// Told when the session is to be let go of.
+    pub(crate) leave: mpsc::Receiver<Leave>,
+    /// Set once it is being let go of.
+    pub(crate) leaving: Arc<AtomicBool>,
     /// Entries between two snapshots.
     pub(crate) snapshot_entries: u64,
 }
@@ -106,7 +110,8 @@ pub(crate) struct Driver {
     keeper: Keeper,
     followers: Followers,
     wake: Arc<Notify>,
-    unload: mpsc::Receiver<String>,
+    leave: mpsc::Receiver<Leave>,
+    leaving: Arc<AtomicBool>,
     running: Option<Running>,
     /// The open step's start or re-run was written by this driver, and it has not been run since.
     ready: bool,
@@ -121,7 +126,8 @@ pub(crate) struct Driver {
 impl Driver {
     /// Drives a session until it is let go of, and says why that was.
     pub(crate) async fn drive(options: Options) -> Gone {
-        let Options { cx, folded, lease, keeper, followers, wake, unload, snapshot_entries } = options;
+        let Options { cx, folded, lease, keeper, followers, wake, leave, leaving, snapshot_entries } =
+            options;
         let Folded { session, snapshot_seq, folded, rejected } = folded;
         let load = LoadInput {
             host: lease.host.clone(),
@@ -137,7 +143,8 @@ impl Driver {
             keeper,
             followers,
             wake,
-            unload,
+            leave,
+            leaving,
             running: None,
             ready: false,
             state: None,
@@ -185,7 +192,10 @@ impl Driver {
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
                 () = self.wake.notified() => true,
-                why = self.unload.recv() => return self.let_go(why.unwrap_or_else(|| "shutdown".into())).await,
+                leave = self.leave.recv() => match self.leaves(leave, until).await? {
+                    Some(why) => return self.let_go(why).await,
+                    None => true,
+                },
                 () = after(HELD_MS_MAX), if self.ledger.is_dirty() => { self.ledger.flush(None).await?; false }
                 () = reached(until, self.cx.store.now()) => true,
             };
@@ -401,6 +411,26 @@ impl Driver {
             Finished::Fired(Err(Unrecorded::Dropped)) => Err(Fatal::Host("a hook's task died".into())),
             Finished::Step(report) => self.step_ended(*report).await,
         }
+    }
+
+    /// Why it is to be let go of now; none, if that was to be only while nothing is done, and something is.
+    async fn leaves(
+        &mut self,
+        leave: Option<Leave>,
+        until: Option<Timestamp>,
+    ) -> Result<Option<String>, Fatal> {
+        let (why, busy) = match leave {
+            None => return Ok(Some("shutdown".into())),
+            Some(Leave::Now { why }) => return Ok(Some(why)),
+            Some(Leave::IfIdle { why, busy }) => (why, busy),
+        };
+        let is_due = until.is_some_and(|until| until <= self.cx.store.now());
+        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.look().await? {
+            let _ = busy.send(());
+            return Ok(None);
+        }
+        self.leaving.store(true, Ordering::Release);
+        Ok(Some(why))
     }
 
     async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {

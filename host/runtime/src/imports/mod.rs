@@ -78,7 +78,10 @@ impl Imports for StepImports {
     }
 
     fn session_set_activity(&mut self, line: String) -> BoxFuture<'_, Result<()>> {
-        Box::pin(session::set_activity(self, line))
+        Box::pin(async {
+            session::set_activity(self, line).await;
+            Ok(())
+        })
     }
 
     fn session_spawn(
@@ -105,10 +108,7 @@ impl Imports for StepImports {
     }
 
     fn log(&mut self, level: log::Level, message: String) -> Result<()> {
-        self.recorder.count("log.log");
-        if self.recorder.is_live() {
-            self.recorder.logs.push(level, &message);
-        }
+        self.recorder.log(level, &message);
         Ok(())
     }
 

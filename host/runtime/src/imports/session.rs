@@ -107,15 +107,9 @@ pub(super) async fn set_title(imports: &mut StepImports, title: String) -> wasmt
     note(imports, "session.set-title", title.into()).await.map(|_| ())
 }
 
-/// Shown while it is true, never recorded; silent on replay.
-pub(super) async fn set_activity(imports: &mut StepImports, line: String) -> wasmtime::Result<()> {
-    imports.recorder.count("session.set-activity");
-    if !imports.recorder.is_live() {
-        return Ok(());
-    }
-    let line = cut_chars(line.lines().next().unwrap_or_default(), 200);
-    imports.recorder.port().activity(line).await;
-    Ok(())
+/// Shown while it is true, never recorded.
+pub(super) async fn set_activity(imports: &mut StepImports, line: String) {
+    imports.recorder.activity(cut_chars(line.lines().next().unwrap_or_default(), 200)).await;
 }
 
 /// An effect inside the store: one entry, performed by its own transaction (R3).

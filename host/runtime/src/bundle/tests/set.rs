@@ -137,7 +137,7 @@ fn the_harness_is_the_agent_s_or_the_only_one() {
     );
     assert_eq!(
         refused(with("", &[], vec![])),
-        "- no harness is here to run | add a component of kind \"harness\", or use a bundle that has one"
+        "- no harness is here to run | run it beside an agent: `rewake run AGENT --with THIS`; or add a component of kind \"harness\""
     );
     assert_eq!(
         refused(with("[agent]\nharness = \"harnes\"", &[], other())),
@@ -160,4 +160,29 @@ fn components_are_listed_by_kind_and_tools_selected_by_the_root() {
     let chosen = set.select_tools(&offers).expect("one of them is selected");
     assert_eq!(chosen.len(), 1);
     assert_eq!(chosen[0].offer.bundle.as_str(), "acme/b");
+}
+
+#[test]
+fn a_bundle_given_beside_the_root_brings_all_its_tools() {
+    let dir = tempfile::tempdir().expect("a folder can be made");
+    let plugins = [
+        ("a", named("acme/a", "\"../used\"", "[agent]\ntools = []", &[Kind::Harness])),
+        ("used", named("acme/used", "", "", &[Kind::Tool])),
+        ("beside", named("acme/beside", "", "", &[Kind::Tool])),
+    ];
+    for (path, named) in &plugins {
+        let named: Vec<(&str, &[u8])> =
+            named.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+        write(&dir.path().join(path), &named);
+    }
+    let set = load_set(&dir.path().join("a"), &[dir.path().join("beside")])
+        .unwrap_or_else(|error| panic!("{error}"));
+    let offers = set.bundles().iter().filter(|bundle| bundle.name().as_str() != "acme/a").map(|bundle| {
+        let tool = bundle.name().as_str().replace("acme/", "do_");
+        Offer::new(bundle.name(), "tool", &tool).expect("a name for a tool")
+    });
+    let offers: Vec<Offer> = offers.collect();
+    let chosen = set.select_tools(&offers).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = chosen.iter().map(|chosen| chosen.name.as_str()).collect();
+    assert_eq!(names, ["do_beside"], "what is used is picked by the agent, what is beside it is there");
 }

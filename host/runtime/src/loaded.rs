@@ -1,0 +1,74 @@
+//! A session that a host runs, as whoever asked for it holds it: to follow it, and to have it let go of.
+//! What happens to the session is its driver's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rewake_core::ids::SessionId;
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+
+use crate::live::{Followers, Gone, Live};
+
+/// What a driver is asked about letting go.
+#[derive(Debug)]
+pub(crate) enum Leave {
+    /// Whatever is being done.
+    Now {
+        /// Why.
+        why: String,
+    },
+    /// Only if nothing is being done.
+    IfIdle {
+        /// Why.
+        why: String,
+        /// Told, if something is.
+        busy: oneshot::Sender<()>,
+    },
+}
+
+/// A session that this host runs.
+#[derive(Clone)]
+pub struct Loaded {
+    /// Its id.
+    pub id: SessionId,
+    pub(crate) followers: Followers,
+    pub(crate) wake: Arc<Notify>,
+    pub(crate) leave: mpsc::Sender<Leave>,
+    /// It is being let go of: whoever wants it takes it up anew.
+    pub(crate) leaving: Arc<AtomicBool>,
+    pub(crate) gone: watch::Receiver<Option<Gone>>,
+}
+
+impl Loaded {
+    /// Follows the session: what happens from now on.
+    pub fn follow(&self) -> broadcast::Receiver<Live> {
+        self.followers.follow()
+    }
+
+    /// Asks for it to be let go of, and waits until it is.
+    pub async fn unload(&self, why: &str) -> Gone {
+        self.leaving.store(true, Ordering::Release);
+        let _ = self.leave.send(Leave::Now { why: why.to_owned() }).await;
+        self.gone().await
+    }
+
+    /// The same, if nothing is being done. None, if something is: [`Live::Idle`] is told again after it.
+    /// What is told of idleness may be over when it is heard; this is not.
+    pub async fn unload_if_idle(&self, why: &str) -> Option<Gone> {
+        let (busy, told) = oneshot::channel();
+        let _ = self.leave.send(Leave::IfIdle { why: why.to_owned(), busy }).await;
+        match told.await {
+            Ok(()) => None,
+            Err(_) => Some(self.gone().await),
+        }
+    }
+
+    /// Waits until this host no longer runs it.
+    pub async fn gone(&self) -> Gone {
+        let mut gone = self.gone.clone();
+        match gone.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or(Gone::Unloaded),
+            Err(_) => Gone::Failed("its driver died".into()),
+        }
+    }
+}
