@@ -138,7 +138,8 @@ impl Events {
                 .then(|| event.turn_id.clone())
         });
         for event in &self.0 {
-            let is_start = ["model.started", "tool.started", "hook.started", "http.started"].contains(&event.kind.as_str());
+            let is_start = ["model.started", "tool.started", "hook.started", "http.started"]
+                .contains(&event.kind.as_str());
             if !is_start {
                 continue;
             }

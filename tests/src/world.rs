@@ -172,8 +172,7 @@ impl World {
     /// If it cannot be created.
     pub async fn create_with(&self, draft: &Draft, with: &[&Draft]) -> SessionId {
         let with = with.iter().map(|draft| self.bundle(draft)).collect();
-        let new =
-            NewSession { bundle: self.bundle(draft), with, ..asked_for() };
+        let new = NewSession { bundle: self.bundle(draft), with, ..asked_for() };
         self.own().create(&new).await.expect("a session").id
     }
 

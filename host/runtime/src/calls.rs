@@ -7,9 +7,7 @@ use rewake_bindings::tool;
 use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{
-    Class, Ending, Fact, FileAudit, HookEvent, RequestedUse, ToolCompleted, ToolPin,
-};
+use rewake_core::fact::{Class, Ending, Fact, FileAudit, HookEvent, RequestedUse, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
@@ -165,7 +163,8 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
     let sandbox = cx.sandbox(component);
     let way_out = cx.way_out(component);
     let Ran { result, ms, logs, files, http } =
-        guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context).await;
+        guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
+            .await;
     let (outcome, parts) = match result {
         Ok(Ok(parts)) => (Outcome::Ok, parts.into_iter().map(part_in).collect()),
         Ok(Err(tool::Error::InvalidInput(why))) => {

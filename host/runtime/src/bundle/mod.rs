@@ -24,8 +24,8 @@ mod tools;
 pub(crate) use asks::method;
 pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
 pub use component::{CONTRACT, Inspected, inspect};
-pub(crate) use error::{nearest, quote, quote_all};
 pub use error::{Error, Invalid, Place, Problem, SourceText};
+pub(crate) use error::{nearest, quote, quote_all};
 pub use limits::{
     BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
 };

@@ -244,11 +244,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A value of an array that must be a table.
-    pub(crate) fn inline_table(
-        &self,
-        key: &str,
-        value: &'a Spanned<DeValue<'a>>,
-    ) -> Option<Fields<'a>> {
+    pub(crate) fn inline_table(&self, key: &str, value: &'a Spanned<DeValue<'a>>) -> Option<Fields<'a>> {
         self.as_fields(key, value, self.path_of(key))
     }
 

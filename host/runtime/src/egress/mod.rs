@@ -1,4 +1,4 @@
-//! The one way out: every request of a guest, and of the host for a guest, goes through [`Egress::fetch`].
+//! The one way out: every request of a guest, and of the host for a guest, goes through `Egress::fetch`.
 //! It knows grants, addresses, secrets and bounds. It does not know sessions, and whether a request is
 //! recorded or audited.
 

@@ -21,9 +21,8 @@ pub(super) fn wall(recorder: &mut Recorder) -> Result<Duration> {
 }
 
 pub(super) fn monotonic(recorder: &mut Recorder) -> Result<u64> {
-    let observed = recorder.observe("monotonic-clock.now", |recorder| {
-        Observed::Monotonic(coarse_ns(recorder.monotonic_ns()))
-    })?;
+    let observed = recorder
+        .observe("monotonic-clock.now", |recorder| Observed::Monotonic(coarse_ns(recorder.monotonic_ns())))?;
     match observed {
         Observed::Monotonic(ns) => Ok(ns),
         other => bail!("recorded {}", other.function()),

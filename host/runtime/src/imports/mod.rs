@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{FileAnswer, FileUse, Imports, http as wit_http, log, model as wit_model, session as wit_session, types};
+use rewake_bindings::{
+    FileAnswer, FileUse, Imports, http as wit_http, log, model as wit_model, session as wit_session, types,
+};
 use wasmtime::Result;
 
 use crate::context::SessionContext;
