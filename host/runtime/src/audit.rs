@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rewake_core::codec;
 use rewake_core::decide::StepOutcome;
 use rewake_core::entry::{Entry, Place};
 use rewake_core::error::{Corrupt, Mismatch};
@@ -15,7 +14,7 @@ use rewake_store::{Store, StoreError};
 
 use crate::context::SessionContext;
 use crate::event::Port;
-use crate::load::PAGE;
+use crate::load::{Unreadable, fold_on};
 use crate::step::{self, Ended, StepRun};
 
 /// What verifying a journal showed.
@@ -48,17 +47,12 @@ pub struct Replayed {
 /// If the store cannot be read.
 pub async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
     let mut session = Session::new(id.clone());
-    loop {
-        let records = store.read(id, session.head.seq, PAGE).await?;
-        if records.is_empty() {
-            break;
-        }
-        for record in &records {
+    match fold_on(store, &mut session, |_| {}).await {
+        Ok(_) => {}
+        Err(Unreadable::Store(error)) => return Err(error),
+        Err(Unreadable::Corrupt(broken)) => {
             let head = session.head;
-            let opened = codec::open(id, head, record).and_then(|entry| session.apply(&entry));
-            if let Err(broken) = opened {
-                return Ok(Verified { entries: head.seq, head, broken: Some(broken) });
-            }
+            return Ok(Verified { entries: head.seq, head, broken: Some(broken) });
         }
     }
     let head = session.head;

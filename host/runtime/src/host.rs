@@ -13,7 +13,7 @@ use rewake_core::codec::{self, Seal};
 use rewake_core::command::Command;
 use rewake_core::decide::{self, Input};
 use rewake_core::fact::Created;
-use rewake_core::ids::{Head, HostId, SessionId};
+use rewake_core::ids::{HostId, SessionId};
 use rewake_core::session::Session;
 use rewake_store::{self as store, HostLock, Projection, Store, StoreError};
 use rewake_wire::Sender;
@@ -222,7 +222,7 @@ impl Host {
             let mut salt = [0; 16];
             getrandom::fill(&mut salt).map_err(|error| HostError::Machine(error.to_string()))?;
             let seal = Seal { epoch: 0, at: self.0.store.now(), salt };
-            let (entry, record) = codec::seal(id, Head { ..session.head }, seal, draft)?;
+            let (entry, record) = codec::seal(id, session.head, seal, draft)?;
             session.apply(&entry).map_err(|corrupt| HostError::Machine(corrupt.to_string()))?;
             records.push(record);
         }
@@ -435,21 +435,12 @@ impl Host {
     pub async fn replay(&self, id: &SessionId) -> Result<Replayed, HostError> {
         let mut entries = Vec::new();
         let mut session = Session::new(id.clone());
-        loop {
-            let records = self.0.store.read(id, session.head.seq, load::PAGE).await?;
-            if records.is_empty() {
-                break;
-            }
-            for record in &records {
-                let opened = codec::open(id, session.head, record);
-                let applied = opened.and_then(|entry| session.apply(&entry).map(|()| entry));
-                match applied {
-                    Ok(entry) => entries.push(entry),
-                    Err(corrupt) => {
-                        let fault = Box::new(corrupt_fault(&corrupt));
-                        return Err(HostError::Faulted { session: id.clone(), fault });
-                    }
-                }
+        match load::fold_on(self.0.store.as_ref(), &mut session, |entry| entries.push(entry)).await {
+            Ok(_) => {}
+            Err(Unreadable::Store(error)) => return Err(error.into()),
+            Err(Unreadable::Corrupt(corrupt)) => {
+                let fault = Box::new(corrupt_fault(&corrupt));
+                return Err(HostError::Faulted { session: id.clone(), fault });
             }
         }
         let Some(created) = session.created.take() else {

@@ -1,6 +1,7 @@
 //! Reading a session back: the newest snapshot that holds, and the entries after it; every one verified.
 
 use rewake_core::codec;
+use rewake_core::entry::Entry;
 use rewake_core::error::Corrupt;
 use rewake_core::ids::{Digest, Head, SessionId};
 use rewake_core::session::Session;
@@ -46,15 +47,16 @@ pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Un
             Err(why) => rejected.push((snapshot.seq, why)),
         }
     };
-    let folded = fold_on(store, &mut session, None).await?;
+    let folded = fold_on(store, &mut session, |_| {}).await?;
     Ok(Folded { session, snapshot_seq, folded, rejected })
 }
 
-/// Folds what follows the session's head; returns how many entries that were.
+/// Folds what follows the session's head, and hands each entry on once it is folded; returns how many they
+/// were. If one cannot be folded, the head is still at the one before it.
 pub(crate) async fn fold_on(
     store: &dyn Store,
     session: &mut Session,
-    through: Option<u64>,
+    mut each: impl FnMut(Entry),
 ) -> Result<u64, Unreadable> {
     let mut folded = 0;
     let id = session.id.clone();
@@ -64,12 +66,10 @@ pub(crate) async fn fold_on(
             return Ok(folded);
         }
         for record in &records {
-            if through.is_some_and(|through| record.seq > through) {
-                return Ok(folded);
-            }
             let entry = codec::open(&id, session.head, record)?;
             session.apply(&entry)?;
             folded += 1;
+            each(entry);
         }
     }
 }
