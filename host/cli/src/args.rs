@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use rewake_core::fact;
 use rewake_core::ids::SessionId;
 
+use crate::bundle::BundleCommand;
 use crate::exit::{self, Failure};
 
 /// Runs AI agents as sandboxed WASI components, durably.
@@ -66,6 +67,9 @@ pub(crate) enum Command {
         #[arg(value_parser = session)]
         id: SessionId,
     },
+    /// Write, test, install and inspect bundles
+    #[command(subcommand)]
+    Bundle(BundleCommand),
 }
 
 /// Start a session, or go on with one.

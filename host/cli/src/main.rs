@@ -2,6 +2,7 @@
 //! and ends; each subcommand has its file, and none of them knows how sessions work inside.
 
 mod args;
+mod bundle;
 mod check;
 mod data;
 mod describe;
@@ -61,6 +62,7 @@ async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
         Command::Replay { id } => check::replay(&places, &id).await,
         Command::Verify { id } => check::verify(&places, id).await,
         Command::ClearFault { id } => check::clear_fault(&places, &id).await,
+        Command::Bundle(command) => bundle::bundle(&places, command).await,
     }
 }
 

@@ -11,11 +11,20 @@ use crate::tree::{Violation, line_of, root};
 
 /// What a workspace crate may name of the workspace. The binary names the inner crates itself until
 /// the server stands between.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     (
         "rewake",
-        &["rewake-server", "rewake-client", "rewake-runtime", "rewake-store", "rewake-core", "rewake-wire"],
+        &[
+            "rewake-author",
+            "rewake-server",
+            "rewake-client",
+            "rewake-runtime",
+            "rewake-store",
+            "rewake-core",
+            "rewake-wire",
+        ],
     ),
+    ("rewake-author", &["rewake-runtime", "rewake-store", "rewake-core", "rewake-wire"]),
     ("rewake-server", &["rewake-runtime", "rewake-core", "rewake-wire"]),
     ("rewake-runtime", &["rewake-store", "rewake-bindings", "rewake-core", "rewake-wire"]),
     ("rewake-bindings", &[]),
