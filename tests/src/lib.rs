@@ -2,7 +2,6 @@
 //! stores that break off or read badly where they are told to, and what a session's journal says in short.
 
 pub mod bundles;
-pub mod cut;
 pub mod forge;
 pub mod hostile;
 pub mod journal;
@@ -12,6 +11,5 @@ pub mod running;
 pub mod server;
 pub mod world;
 
-pub use cut::CutStore;
 pub use running::Running;
 pub use world::{Outcome, World};

@@ -7,11 +7,11 @@ use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_runtime::Host;
 use rewake_runtime::live::Gone;
+use rewake_store::CutStore;
 use rewake_wire::Part;
 use serde_json::Value;
 
 use crate::bundles::Draft;
-use crate::cut::CutStore;
 use crate::journal::Events;
 use crate::running::Running;
 use crate::world::{Outcome, World};

@@ -115,6 +115,11 @@ impl Data {
         self.imports
     }
 
+    /// Bytes of all its linear memories together; they never shrink.
+    pub fn memory_bytes(&self) -> usize {
+        self.limits.memory_bytes()
+    }
+
     /// Takes what the guest wrote to stdout and stderr since the last time.
     pub fn take_output(&mut self) -> Output {
         self.capture.take()

@@ -27,6 +27,11 @@ impl Limits {
     pub(crate) fn new(memory_bytes_max: usize) -> Limits {
         Limits { memory_bytes_max, memory_bytes: 0, table_elements: 0 }
     }
+
+    /// Bytes of all memories together.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
 }
 
 /// A limit that a guest would have passed; what its trap is caused by.

@@ -1,14 +1,17 @@
 //! The command line: what can be asked of the program. Checks forms only; nothing is opened here.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use rewake_core::fact;
 use rewake_core::ids::SessionId;
+use rewake_runtime::bundle::Locator;
 
 use crate::bundle::BundleCommand;
 use crate::exit::{self, Failure};
+use crate::workspace::WorkspaceCommand;
 
 /// Runs AI agents as sandboxed WASI components, durably.
 #[derive(Debug, Parser)]
@@ -67,6 +70,16 @@ pub(crate) enum Command {
         #[arg(value_parser = session)]
         id: SessionId,
     },
+    /// See what a session did in its workspace, and take it out
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// What is here to run sessions and to write bundles, what is missing, and what to do
+    Doctor,
+    /// Print what a shell needs to complete arguments: `source <(rewake completions bash)`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Write, test, install and inspect bundles
     #[command(subcommand)]
     Bundle(BundleCommand),
@@ -78,14 +91,14 @@ pub(crate) enum Command {
     override_usage = "rewake run [OPTIONS] BUNDLE [MESSAGE]\n       rewake run [OPTIONS] --session ID [MESSAGE]"
 )]
 pub(crate) struct Run {
-    /// The bundle whose agent runs, a folder with a bundle.toml (not with --session); then what to tell it:
-    /// `-` reads standard input. Without a message a new session is made and not run, and one that is there
-    /// goes on with what is open
+    /// The bundle whose agent runs (not with --session): a folder with a bundle.toml, a packed file, or
+    /// scope/name[@version] of an installed one; then what to tell it: `-` reads standard input. Without a
+    /// message a new session is made and not run, and one that is there goes on with what is open
     #[arg(value_name = "BUNDLE] [MESSAGE", num_args = 0..=2, required_unless_present = "session")]
     words: Vec<OsString>,
     /// A further bundle whose tools and hooks the session gets; can be repeated
-    #[arg(long, value_name = "BUNDLE", conflicts_with = "session")]
-    pub(crate) with: Vec<PathBuf>,
+    #[arg(long, value_name = "BUNDLE", conflicts_with = "session", value_parser = LOCATOR)]
+    pub(crate) with: Vec<Locator>,
     /// Folder that is copied into the session's workspace; the folder itself stays as it is
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     pub(crate) workspace: Option<PathBuf>,
@@ -104,7 +117,7 @@ pub(crate) struct Run {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A new session, from this bundle.
-    New(PathBuf),
+    New(Locator),
     /// One that is there.
     There(SessionId),
 }
@@ -119,7 +132,7 @@ impl Run {
         let target = match &self.session {
             Some(id) => Target::There(id.clone()),
             None => match words.next() {
-                Some(bundle) => Target::New(PathBuf::from(bundle)),
+                Some(bundle) => Target::New(locator(bundle).map_err(Failure::Usage)?),
                 None => return Err(Failure::Usage("name a bundle, or a session with --session".into())),
             },
         };
@@ -233,7 +246,31 @@ fn kinds(text: &str) -> Result<String, String> {
     Err(format!("no entry has this type; there are {} and custom.…", names.join(", ")))
 }
 
-fn session(text: &str) -> Result<SessionId, String> {
+/// How a bundle is named, wherever it is.
+pub(crate) const LOCATOR: Located = Located;
+
+/// Reads a [`Locator`]; paths need not be UTF-8.
+#[derive(Clone, Copy)]
+pub(crate) struct Located;
+
+impl TypedValueParser for Located {
+    type Value = Locator;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Locator, clap::Error> {
+        OsStringValueParser::new().try_map(|text| locator(&text)).parse_ref(command, arg, value)
+    }
+}
+
+fn locator(text: &OsStr) -> Result<Locator, String> {
+    Locator::parse(text).map_err(|invalid| invalid.to_string())
+}
+
+pub(crate) fn session(text: &str) -> Result<SessionId, String> {
     SessionId::parse(text).map_err(|bad| format!("{bad}; `rewake sessions` lists them"))
 }
 
@@ -262,7 +299,7 @@ mod tests {
 
     #[test]
     fn run_takes_a_bundle_or_a_session() {
-        let new = |path: &str| Target::New(path.into());
+        let new = |path: &str| Target::New(Locator::Folder(path.into()));
         let there = || Target::There(SessionId::parse("ses_1").unwrap());
         let target = |words: &[&str]| run(words).target().unwrap();
         assert_eq!(target(&["run", "b"]), (new("b"), None));
@@ -272,6 +309,17 @@ mod tests {
         assert_eq!(target(&["run", "--session", "ses_1", "hello"]), (there(), Some("hello".into())));
         let both = run(&["run", "--session", "ses_1", "b", "hello"]);
         assert_eq!(both.target().unwrap_err().code(), 2);
+    }
+
+    #[test]
+    fn bundles_are_folders_packed_files_or_installed() {
+        let run = run(&["run", "acme/words@0.1", "--with", "guard-0.1.0.rewake", "--with", "./acme/words"]);
+        let (Target::New(bundle), _) = run.target().unwrap() else { panic!("no new session") };
+        assert_eq!(bundle.to_string(), "acme/words@^0.1");
+        assert_eq!(run.with[0], Locator::Packed("guard-0.1.0.rewake".into()));
+        assert_eq!(run.with[1], Locator::Folder("./acme/words".into()));
+        let wrong = parse(&["run", "acme/words", "--with", "acme/words@new"]).unwrap_err();
+        assert_eq!(wrong, clap::error::ErrorKind::ValueValidation);
     }
 
     #[test]

@@ -10,13 +10,13 @@ use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::{Config, Host};
-use rewake_store::{OpenOptions, SqliteStore};
+use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
 use crate::exit::Failure;
 use crate::text::shell_word;
 
 /// This very program, even if its file is replaced while it runs.
-const THIS_PROGRAM: &str = "/proc/self/exe";
+pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The folders.
 #[derive(Clone, Debug)]
@@ -98,6 +98,14 @@ impl Places {
             return Ok(None);
         }
         Ok(Some(Arc::new(SqliteStore::open(&file, OpenOptions { read_only: true }).await?)))
+    }
+
+    /// The store that bundles are found in by name, to be read only; an empty one if nothing was ever kept here.
+    pub(crate) async fn catalogue(&self) -> Result<Arc<dyn Store>, Failure> {
+        Ok(match self.read_if_there().await? {
+            Some(store) => store,
+            None => Arc::new(MemoryStore::new()),
+        })
     }
 
     /// The store, to be written.

@@ -14,11 +14,11 @@ Exit codes:
     0  done
     1  the host could not: store, machine, or another process runs the session
     2  usage: arguments, a bundle or a command that is not as it must be
-    3  the turn failed
+    3  the turn failed; `bundle call`: the tool did
     4  the turn was interrupted
     5  the turn waits: for an answer (`rewake answer`), a message or a time
     6  the session takes no step here (a fault), or has ended
-    7  verify or replay found a difference
+    7  verify, replay or `bundle test` found a difference
   130  left by Ctrl-C; the session goes on with `rewake run --session`
   143  left in good order because of SIGTERM or SIGHUP; the same holds
 
@@ -36,6 +36,8 @@ pub(crate) enum Outcome {
     Done,
     /// The turn failed.
     TurnFailed,
+    /// The tool that was called failed.
+    ToolFailed,
     /// The turn was interrupted.
     Interrupted,
     /// The turn waits.
@@ -55,7 +57,7 @@ impl Outcome {
     pub(crate) fn code(self) -> u8 {
         match self {
             Outcome::Done => 0,
-            Outcome::TurnFailed => 3,
+            Outcome::TurnFailed | Outcome::ToolFailed => 3,
             Outcome::Interrupted => 4,
             Outcome::Waits => 5,
             Outcome::Ended => 6,
@@ -156,6 +158,7 @@ mod tests {
         let all = [
             (Outcome::Done, 0),
             (Outcome::TurnFailed, 3),
+            (Outcome::ToolFailed, 3),
             (Outcome::Interrupted, 4),
             (Outcome::Waits, 5),
             (Outcome::Ended, 6),

@@ -6,6 +6,7 @@ mod bundle;
 mod check;
 mod data;
 mod describe;
+mod doctor;
 mod events;
 mod exit;
 mod grants;
@@ -18,13 +19,14 @@ mod show;
 mod signals;
 mod stream;
 mod text;
+mod workspace;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use args::{Cli, Command};
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use data::Places;
 use exit::{Failure, Outcome};
 use out::note;
@@ -62,8 +64,21 @@ async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
         Command::Replay { id } => check::replay(&places, &id).await,
         Command::Verify { id } => check::verify(&places, id).await,
         Command::ClearFault { id } => check::clear_fault(&places, &id).await,
+        Command::Workspace(command) => workspace::workspace(&places, command).await,
+        Command::Doctor => doctor::doctor(&places).await,
+        Command::Completions { shell } => completions(shell),
         Command::Bundle(command) => bundle::bundle(&places, command).await,
     }
+}
+
+/// `rewake completions`: what a shell reads to complete this program's arguments.
+fn completions(shell: clap_complete::Shell) -> Result<Outcome, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rewake", &mut script);
+    let mut out = out::Out::new();
+    out.raw(String::from_utf8_lossy(&script).trim_end())?;
+    out.flush()?;
+    Ok(Outcome::Done)
 }
 
 fn ended(result: Result<Outcome, Failure>) -> ExitCode {

@@ -52,6 +52,7 @@ pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> 
                 approval: args.grant_asked.then(|| Approval::of_all(operator())),
                 origin: operator(),
                 labels: Default::default(),
+                script: None,
             };
             let opened = places.host(places.write().await?)?;
             let result = async {

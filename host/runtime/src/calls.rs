@@ -7,7 +7,9 @@ use rewake_bindings::tool;
 use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{Class, Ending, Fact, FileAudit, HookEvent, RequestedUse, ToolCompleted, ToolPin};
+use rewake_core::fact::{
+    Class, Ending, Fact, FileAudit, HookEvent, LogLines, RequestedUse, ToolCompleted, ToolPin,
+};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
@@ -17,7 +19,7 @@ use crate::context::{SessionContext, full_name};
 use crate::convert::part_in;
 use crate::event::{Port, Unrecorded};
 use crate::grants;
-use crate::guest::{self, Broken, Ran};
+use crate::guest::{self, Broken, Ran, Used};
 use crate::hooks::{self, Tried};
 
 /// A use, checked against the pins.
@@ -139,7 +141,9 @@ pub(crate) async fn dispatch(
         tasks.spawn(async move {
             let _running = cx.running.clone().read_owned().await;
             let at = call.at;
-            let (completed, mut drafts) = perform(&cx, &call).await;
+            let (completed, logs, _) = perform(&cx, &call).await;
+            let logs = logs.map(|logs| Draft::system(call.place, Fact::from(logs)));
+            let mut drafts: Vec<Draft> = logs.into_iter().collect();
             drafts.push(Draft::system(call.place, completed.clone()));
             port.record(drafts, false).await.map(|_| (at, completed))
         });
@@ -152,7 +156,8 @@ pub(crate) async fn dispatch(
     Ok(ended)
 }
 
-async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>) {
+/// Runs one call; returns how it ended, what was said beside it, and what it took.
+pub(crate) async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Option<LogLines>, Used) {
     let component = cx.component(call.tool.component);
     let context = tool::Context {
         session: cx.id.to_string(),
@@ -162,7 +167,7 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
     };
     let sandbox = cx.sandbox(component);
     let way_out = cx.way_out(component);
-    let Ran { result, ms, logs, files, http } =
+    let Ran { result, ms, logs, files, http, used } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
             .await;
     let (outcome, parts) = match result {
@@ -191,8 +196,7 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
         audit: files,
         http,
     };
-    let logs = logs.into_fact(&full_name(component)).map(|logs| Draft::system(call.place, Fact::from(logs)));
-    (completed, logs.into_iter().collect())
+    (completed, logs.into_fact(&full_name(component)), used)
 }
 
 fn texts(parts: &[Part]) -> String {

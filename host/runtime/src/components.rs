@@ -101,6 +101,12 @@ impl Components {
         Ok((component, mode))
     }
 
+    /// Compiles and loads a component that is not kept.
+    pub(crate) fn try_out(&self, bytes: &[u8]) -> Result<(), String> {
+        let (mode, code) = self.compiler.compile(bytes).map_err(|error| error.to_string())?;
+        self.engines.load(mode, &code).map(drop).map_err(|error| format!("{error:?}"))
+    }
+
     fn keep(
         &self,
         digest: Digest,

@@ -175,6 +175,13 @@ pub(crate) fn asked_of(
     lines
 }
 
+/// The same of a bundle that no session runs yet: what the rules alone would leave of it.
+pub fn would_get(rules: &Rules, bundle: &Bundle, component: &Component) -> Vec<Asked> {
+    let asks = asked(&component.declared.asks);
+    let granted = in_force(rules, bundle.name().as_str(), &bundle.digest(), false, &asks);
+    asked_of(rules, bundle, component, &granted)
+}
+
 fn fs_words(grant: &FsGrant) -> String {
     let what = match &grant.source {
         FsSource::Workspace => "the session's workspace".to_owned(),

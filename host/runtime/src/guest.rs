@@ -42,6 +42,26 @@ pub(crate) struct Ran<T> {
     pub(crate) files: FileAudit,
     /// The requests it made.
     pub(crate) http: Vec<HttpUse>,
+    /// What it took.
+    pub(crate) used: Used,
+}
+
+/// What a guest's call took of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Computing: about one unit an instruction.
+    pub fuel: u64,
+    /// Linear memory at its end, in bytes.
+    pub memory_bytes: u64,
+}
+
+impl Used {
+    fn of(store: &Store<Data>, limits: GuestLimits) -> Used {
+        Used {
+            fuel: limits.fuel_max.saturating_sub(store.get_fuel().unwrap_or(limits.fuel_max)),
+            memory_bytes: store.data().memory_bytes() as u64,
+        }
+    }
 }
 
 /// The imports of tools and hooks: diagnostics, and what is granted to them.
@@ -156,7 +176,7 @@ async fn run<T>(
             let detail = "this host could not give it its mounts".to_owned();
             let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
             let (logs, files) = (Logs::default(), FileAudit::default());
-            return Ran { result, ms: passed(since), logs, files, http: Vec::new() };
+            return Ran { result, ms: passed(since), logs, files, http: Vec::new(), used: Used::default() };
         }
     };
     let result = match within(timeout_ms, call(&mut store)).await {
@@ -164,6 +184,7 @@ async fn run<T>(
         Some(Err(error)) => broken(&error),
         None => Err(timed_out(timeout_ms)),
     };
+    let used = Used::of(&store, component.limits);
     let output = store.data_mut().take_output();
     let mut logs = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.logs));
     let files = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.files));
@@ -175,7 +196,7 @@ async fn run<T>(
     }
     let files = files.unwrap_or_default().finish();
     let http = requests.unwrap_or_default().into_made();
-    Ran { result, ms: passed(since), logs: logs.unwrap_or_default(), files, http }
+    Ran { result, ms: passed(since), logs: logs.unwrap_or_default(), files, http, used }
 }
 
 /// A Store with every limit in force.
@@ -250,7 +271,8 @@ fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
     warn!(component = %crate::context::full_name(component), "called before it was ready");
     let detail = format!("{} is not ready on this host", crate::context::full_name(component));
     let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
-    Ran { result, ms: 0, logs: Logs::default(), files: FileAudit::default(), http: Vec::new() }
+    let (logs, files) = (Logs::default(), FileAudit::default());
+    Ran { result, ms: 0, logs, files, http: Vec::new(), used: Used::default() }
 }
 
 /// The imports of a Store, as what they were made.

@@ -1,7 +1,9 @@
 //! The host: one process able to run sessions. Creates, loads and lets go of them, and takes commands;
 //! what a session does is its driver's.
 
+mod install;
 mod read;
+pub mod solo;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,8 +22,11 @@ use rewake_wire::Sender;
 use thiserror::Error;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
+use self::install::kept;
+pub use self::install::{Candidate, catalogue, complete, find, gather};
 pub use self::read::{events, pins, verify};
 use crate::audit::{self, Replayed};
+use crate::baseline::Baseline;
 use crate::bundle::Bundle;
 use crate::compiler::{CompileLimits, Compiler};
 use crate::components::Components;
@@ -29,7 +34,7 @@ use crate::config::Rules;
 use crate::context::SessionContext;
 use crate::driver::{Driver, Options, corrupt_fault};
 use crate::egress::{Egress, HttpLimits};
-use crate::grants::{self, Asked};
+use crate::grants;
 use crate::lease::{Keeper, LEASE_MS, boot_ms};
 use crate::live::{Followers, Gone, Live};
 use crate::load::{self, Unreadable};
@@ -170,14 +175,6 @@ impl Host {
         Rules::find(self.0.rules.as_deref(), &self.0.data).map_err(HostError::Rules)
     }
 
-    /// What the components of a session would ask for, and what of it would be granted. Creates nothing.
-    ///
-    /// # Errors
-    /// As [`Host::create`].
-    pub async fn asks(&self, new: &NewSession) -> Result<Vec<Asked>, HostError> {
-        Ok(plan::plan(&self.0.components, &self.rules()?, new).await?.asked)
-    }
-
     /// Creates a session; it is not loaded. Everything it will run with is pinned and kept.
     ///
     /// # Errors
@@ -187,7 +184,8 @@ impl Host {
         if let Some(from) = new.workspace.as_ref().filter(|from| !from.is_dir()) {
             return Err(WorkspaceError::NoFolder(from.clone()).into());
         }
-        let plan = plan::plan(&inner.components, &self.rules()?, new).await?;
+        let set = self.gather(new).await?;
+        let plan = plan::plan(&inner.components, &self.rules()?, new, &set).await?;
         let id = SessionId::parse(&format!("ses_{}", ulid()?))
             .map_err(|bad| HostError::Machine(bad.to_string()))?;
         for bundle in &plan.bundles {
@@ -199,6 +197,7 @@ impl Host {
         let created = plan.created.clone();
         let made = async {
             let copied = self.fill_workspace(&id, new.workspace.as_deref()).await?;
+            self.note_baseline(&id, new.workspace.as_deref()).await?;
             workspace::keep(&inner.data, &id)?;
             self.write_first_entry(&id, plan.created).await?;
             Ok(Made { id: id.clone(), created, copied })
@@ -211,6 +210,15 @@ impl Host {
         let Some(from) = from.map(Path::to_owned) else { return Ok(Copied::default()) };
         let copied = tokio::task::spawn_blocking(move || workspace::copy_in(&from, &folder)).await;
         Ok(copied.map_err(|error| HostError::Machine(error.to_string()))??)
+    }
+
+    async fn note_baseline(&self, id: &SessionId, from: Option<&Path>) -> Result<(), HostError> {
+        let (data, id, from) = (self.0.data.clone(), id.clone(), from.map(Path::to_owned));
+        let noted = tokio::task::spawn_blocking(move || {
+            Baseline::note(&data, &id, &workspace::new_path(&data, &id), from.as_deref())
+        });
+        let noted = noted.await.map_err(|error| HostError::Machine(error.to_string()))?;
+        noted.map_err(|error| HostError::Machine(format!("noting what the workspace holds: {error}")))
     }
 
     async fn write_first_entry(&self, id: &SessionId, created: Created) -> Result<(), HostError> {
@@ -460,15 +468,6 @@ impl Host {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Loaded>> {
         self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn kept(bundle: &Bundle) -> store::Bundle {
-    store::Bundle {
-        digest: bundle.digest(),
-        name: bundle.name().as_str().to_owned(),
-        version: bundle.manifest().version.to_string(),
-        files: bundle.files().map(|(path, bytes)| (path.to_owned(), bytes.to_vec())).collect(),
     }
 }
 

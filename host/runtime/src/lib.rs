@@ -3,7 +3,9 @@
 //!
 //! Start with [`host`], then `driver/mod.rs` and `imports/ambient.rs`.
 
+pub mod approval;
 pub mod audit;
+pub mod baseline;
 pub mod bundle;
 mod calls;
 pub mod compiler;
@@ -34,6 +36,7 @@ mod record;
 mod slice;
 mod step;
 mod way_out;
+pub mod workbench;
 pub mod workspace;
 
 pub use host::{Config, Host, HostError, Made};

@@ -1,13 +1,16 @@
 //! What a new session will run with: bundles and their components, compiled and asked for their tools, as
 //! pins. What is granted is decided in `grants.rs`, what is set in `config/`.
 
+mod locked;
 mod operators;
+mod solo;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rewake_bindings::types::ToolDef;
 use rewake_core::fact::{
     AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin,
 };
@@ -16,7 +19,7 @@ use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
 use thiserror::Error;
 
-use crate::bundle::{self, Bundle, BundleSet, Component, Kind, Offer};
+use crate::bundle::{self, Bundle, BundleSet, Component, Kind, Locator, Offer};
 use crate::components::Components;
 use crate::config::{Rules, Unset};
 use crate::convert::effect_in;
@@ -24,6 +27,7 @@ use crate::engine::MEMORY_BYTES_MAX;
 use crate::grants::{self, Asked};
 use crate::guest;
 use crate::providers::SCRIPTED;
+pub(crate) use solo::plan as solo;
 
 /// Bytes of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
@@ -40,9 +44,9 @@ const SCHEMA_BYTES_MAX: usize = 256 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct NewSession {
     /// The bundle whose agent it runs.
-    pub bundle: PathBuf,
+    pub bundle: Locator,
     /// Further bundles whose tools and hooks it gets.
-    pub with: Vec<PathBuf>,
+    pub with: Vec<Locator>,
     /// The folder its workspace is copied from; none: it starts empty.
     pub workspace: Option<PathBuf>,
     /// Who grants, for this session, what bundles ask for that the operator's rules do not name.
@@ -51,6 +55,8 @@ pub struct NewSession {
     pub origin: String,
     /// The operator's own words about it.
     pub labels: BTreeMap<String, String>,
+    /// The agent is played by the scripted model with this script, whatever its bundle names.
+    pub script: Option<Vec<u8>>,
 }
 
 /// A person's approval of what bundles ask for, for one session.
@@ -126,18 +132,18 @@ pub(crate) struct Plan {
     pub(crate) asked: Vec<Asked>,
 }
 
-/// Plans a session. Compiles what is not compiled yet; that can take seconds.
+/// Plans a session of these bundles. Compiles what is not compiled yet; that can take seconds.
 pub(crate) async fn plan(
     components: &Arc<Components>,
     rules: &Rules,
     new: &NewSession,
+    set: &BundleSet,
 ) -> Result<Plan, PlanError> {
-    let set = bundle::load_set(&new.bundle, &new.with)?;
-    let operators = operators::bundles(rules, &set)?;
+    let operators = operators::bundles(rules, set)?;
     let (home, harness) = set.harness()?;
     let mut pins = Pins { components: Vec::new(), sources: Vec::new(), rules, new };
     let harness_index = pins.component(home, harness)?;
-    let offers = offers(components, &set, rules, new).await?;
+    let offers = offers(components, set, rules, new).await?;
     let wanted: Vec<Offer> = offers.iter().map(|offered| offered.offer.clone()).collect();
     let chosen = set.select_tools(&wanted)?;
     let mut tools = Vec::new();
@@ -147,7 +153,7 @@ pub(crate) async fn plan(
         tools.push(tool_pin(&one.name, component, &pins.components[component as usize], offered));
     }
     let mut hooks = Vec::new();
-    let firsts = operators::hooks(rules, &set, &operators)?;
+    let firsts = operators::hooks(rules, set, &operators)?;
     let is_first = |one: &(&Bundle, &Component)| {
         firsts
             .iter()
@@ -166,11 +172,11 @@ pub(crate) async fn plan(
         ready(components, bundle, component).await?;
     }
     let root = set.root();
-    let script = script(root);
+    let script = new.script.clone().or_else(|| script(root));
     let agent = AgentPin {
         name: root.name().as_str().to_owned(),
         instructions: root.instructions().unwrap_or_default().to_owned(),
-        model: model(root),
+        model: if new.script.is_some() { SCRIPTED.to_owned() } else { model(root) },
         script: script.as_deref().map(Digest::of),
         harness: harness_index,
     };
@@ -199,7 +205,7 @@ struct Offered<'a> {
     offer: Offer,
     bundle: &'a Bundle,
     component: &'a Component,
-    def: rewake_bindings::types::ToolDef,
+    def: ToolDef,
 }
 
 /// Components as they are pinned, each once.
@@ -241,21 +247,11 @@ async fn offers<'a>(
 ) -> Result<Vec<Offered<'a>>, PlanError> {
     let mut offers = Vec::new();
     for (bundle, component) in set.components(Kind::Tool) {
-        ready(components, bundle, component).await?;
         let pin = component_pin(rules, new, bundle, component)?;
-        let wrong = |why: String| PlanError::Tools { component: crate::context::full_name(&pin), why };
-        let defs = guest::list_tools(components, &pin).await.result;
-        let defs = defs
-            .map_err(|broken| wrong(format!("list-tools was ended ({}): {}", broken.code, broken.detail)))?;
-        if defs.is_empty() {
-            return Err(wrong("lists no tools; a tool component must have at least one".into()));
-        }
-        for def in defs {
-            check_schema(&def).map_err(&wrong)?;
-            let offer = Offer::new(bundle.name(), component.name(), &def.name)
-                .map_err(|invalid| wrong(invalid.to_string()))?;
+        for (offer, def) in list_tools(components, &pin, bundle, component).await? {
             if offers.len() == TOOLS_MAX {
-                return Err(wrong(format!("its bundles list more than {TOOLS_MAX} tools together")));
+                let why = format!("its bundles list more than {TOOLS_MAX} tools together");
+                return Err(PlanError::Tools { component: crate::context::full_name(&pin), why });
             }
             offers.push(Offered { offer, bundle, component, def });
         }
@@ -263,7 +259,36 @@ async fn offers<'a>(
     Ok(offers)
 }
 
-fn check_schema(def: &rewake_bindings::types::ToolDef) -> Result<(), String> {
+/// Asks a component for its tools, without any grant, and checks what it says.
+pub(crate) async fn list_tools(
+    components: &Arc<Components>,
+    pin: &ComponentPin,
+    bundle: &Bundle,
+    component: &Component,
+) -> Result<Vec<(Offer, ToolDef)>, PlanError> {
+    ready(components, bundle, component).await?;
+    let wrong = |why: String| PlanError::Tools { component: crate::context::full_name(pin), why };
+    let defs = guest::list_tools(components, pin).await.result;
+    let defs =
+        defs.map_err(|broken| wrong(format!("list-tools was ended ({}): {}", broken.code, broken.detail)))?;
+    if defs.is_empty() {
+        return Err(wrong("lists no tools; a tool component must have at least one".into()));
+    }
+    locked::agree(bundle, component, &defs).map_err(&wrong)?;
+    let mut tools = Vec::new();
+    if defs.len() > TOOLS_MAX {
+        return Err(wrong(format!("lists more than {TOOLS_MAX} tools")));
+    }
+    for def in defs {
+        check_schema(&def).map_err(&wrong)?;
+        let offer = Offer::new(bundle.name(), component.name(), &def.name)
+            .map_err(|invalid| wrong(invalid.to_string()))?;
+        tools.push((offer, def));
+    }
+    Ok(tools)
+}
+
+fn check_schema(def: &ToolDef) -> Result<(), String> {
     let name = &def.name;
     if def.input_schema.len() > SCHEMA_BYTES_MAX {
         return Err(format!("the input schema of {name:?} has more than {SCHEMA_BYTES_MAX} bytes"));
@@ -338,7 +363,7 @@ fn approved_by(rules: &Rules, new: &NewSession, bundle: &Bundle) -> Option<Strin
 /// Limits where the author sets none, by kind. A step may wait for models and tools; the others may not.
 ///
 /// The operator's bounds hold besides.
-fn limits(rules: &Rules, component: &Component) -> GuestLimits {
+pub(crate) fn limits(rules: &Rules, component: &Component) -> GuestLimits {
     let (timeout_ms, fuel_max) = match component.kind() {
         Kind::Harness => (3_600_000, 100_000_000_000),
         Kind::Tool => (60_000, 20_000_000_000),

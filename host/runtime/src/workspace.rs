@@ -83,7 +83,7 @@ pub(crate) fn quota(bounds: &WorkspaceBounds) -> Quota {
 }
 
 /// Where a workspace is made, until its session exists.
-fn new_path(data: &Path, session: &SessionId) -> PathBuf {
+pub(crate) fn new_path(data: &Path, session: &SessionId) -> PathBuf {
     data.join("workspaces").join(format!("{NEW}{session}"))
 }
 
@@ -171,6 +171,14 @@ pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
         }
     }
     Ok(copied)
+}
+
+/// Copies all of a workspace into a folder that is empty, with the same care for links.
+///
+/// # Errors
+/// If something cannot be read or written.
+pub fn copy_out(workspace: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
+    copy_in(workspace, to)
 }
 
 /// Copies one thing; returns its bytes, or none if it is left out. Of a file that is larger than `room`

@@ -22,15 +22,21 @@ pub(crate) const SENDER_ROWS_MAX: usize = limits::INBOX_ROWS_MAX / 4;
 
 /// Checks that a session to be created is whole; returns its head.
 pub(crate) fn creation(new: &NewSession) -> Result<Head> {
-    if new.project.is_empty() || new.project.len() > PROJECT_BYTES_MAX {
+    project(&new.project)?;
+    chain(&new.session, new.epoch, Head::default(), &new.records)
+}
+
+/// Checks a project's name.
+pub(crate) fn project(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > PROJECT_BYTES_MAX {
         return Err(Refusal::Limit {
             what: "bytes of a project's name",
-            got: new.project.len() as u64,
+            got: name.len() as u64,
             max: PROJECT_BYTES_MAX as u64,
         }
         .into());
     }
-    chain(&new.session, new.epoch, Head::default(), &new.records)
+    Ok(())
 }
 
 /// Checks that an append is whole in itself; returns the head after it.
@@ -149,4 +155,38 @@ pub(crate) fn bundle(bundle: &Bundle) -> Result<()> {
         )),
         None => Ok(()),
     }
+}
+
+/// A bundle that is not kept.
+pub(crate) fn no_bundle(digest: &Digest) -> StoreError {
+    StoreError::NotFound(format!("bundle blake3:{digest}"))
+}
+
+/// A bundle that is not installed.
+pub(crate) fn not_installed(digest: &Digest) -> StoreError {
+    StoreError::NotFound(format!("installed bundle blake3:{digest}"))
+}
+
+/// Another bundle of this name and version is installed.
+pub(crate) fn version_taken(name: &str, version: &str) -> StoreError {
+    Refusal::Conflict(format!(
+        "another {name} {version} is installed; nothing was written. Give the new one a version of its own, or \
+         replace the other with `rewake bundle update`"
+    ))
+    .into()
+}
+
+/// Sessions that have not ended name the bundle; the newest first.
+pub(crate) fn bundle_in_use(sessions: &[String]) -> StoreError {
+    let shown: Vec<&str> = sessions.iter().take(3).map(String::as_str).collect();
+    let more = match sessions.len().saturating_sub(shown.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Refusal::Conflict(format!(
+        "sessions that have not ended run with it: {}{more}; nothing was removed. Stop them first, with \
+         `rewake stop`",
+        shown.join(", ")
+    ))
+    .into()
 }

@@ -7,17 +7,19 @@
 mod checks;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
+mod cut;
 mod error;
 mod host_lock;
 pub mod memory;
 pub mod ports;
 pub mod sqlite;
 
+pub use cut::CutStore;
 pub use error::{Position, Result, StoreError};
 pub use host_lock::HostLock;
 pub use memory::MemoryStore;
 pub use ports::{
-    Answer, Append, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
-    Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,
+    Answer, Append, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs, Journal,
+    Lease, Leases, NewSession, Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,
 };
 pub use sqlite::{OpenOptions, SqliteStore};

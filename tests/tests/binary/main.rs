@@ -2,8 +2,13 @@
 
 mod again;
 mod asking;
+mod bundles_build;
+mod bundles_check;
+mod bundles_new;
+mod bundles_testing;
 mod compiling;
 mod cut;
+mod doctor;
 mod evidence;
 mod exits;
 mod grants;
@@ -12,3 +17,4 @@ mod malformed;
 mod moved;
 mod places;
 mod reading;
+mod workspace;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::sync::Arc;
 
+use rewake_store::CutStore;
 use rewake_tests::bundles::Draft;
-use rewake_tests::cut::CutStore;
 use rewake_tests::play::Scenario;
 use rewake_tests::world::{rest, send};
 use rewake_tests::{Outcome, World};

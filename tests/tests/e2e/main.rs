@@ -1,6 +1,7 @@
 //! Whole sessions, in this process: real components, the real store, the real driver.
 
 mod asking;
+mod bundle_check;
 mod bundles;
 mod cuts;
 mod endings;

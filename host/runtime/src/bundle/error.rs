@@ -68,7 +68,7 @@ pub struct SourceText {
 
 impl Error {
     /// One problem of a file as a whole.
-    pub(crate) fn whole_file(
+    pub fn whole_file(
         file: impl Into<String>,
         message: impl Into<String>,
         help: Option<String>,
@@ -162,11 +162,13 @@ impl Place {
 }
 
 impl Invalid {
-    pub(crate) fn new(message: impl Into<String>) -> Invalid {
+    /// With nothing to advise.
+    pub fn new(message: impl Into<String>) -> Invalid {
         Invalid { message: message.into(), help: None }
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Invalid {
+    /// The same, with what to write instead.
+    pub fn help(mut self, help: impl Into<String>) -> Invalid {
         self.help = Some(help.into());
         self
     }
@@ -213,7 +215,7 @@ impl SourceText {
     }
 
     /// A problem at these bytes of the text.
-    pub(crate) fn problem(&self, span: Range<usize>, invalid: Invalid) -> Problem {
+    pub fn problem(&self, span: Range<usize>, invalid: Invalid) -> Problem {
         Problem {
             file: self.name.to_string(),
             place: Some(self.place(span)),
@@ -249,7 +251,7 @@ impl SourceText {
 }
 
 /// A name from a file, for use in a message.
-pub(crate) fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let mut shown: String = name.chars().take(QUOTED_CHARS_MAX).collect();
     if shown.len() < name.len() {
         shown.push('…');
@@ -258,7 +260,7 @@ pub(crate) fn quote(name: &str) -> String {
 }
 
 /// A list of names for a message: `a`, `b` and `c`.
-pub(crate) fn quote_all<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn quote_all<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(quote).collect();
     match names.as_slice() {
         [] => "none".to_owned(),
@@ -268,7 +270,7 @@ pub(crate) fn quote_all<'a>(names: impl IntoIterator<Item = &'a str>) -> String 
 }
 
 /// The known name a person most likely meant.
-pub(crate) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (wrong.chars().count() / 3).clamp(1, 3);
     known
         .into_iter()

@@ -18,6 +18,10 @@ use super::manifest::MANIFEST_FILE;
 pub(super) trait Files {
     /// How a person knows this file, for errors.
     fn shown(&self, path: &str) -> String;
+    /// Whether there is something of this name, whatever it is.
+    fn has(&self, path: &str) -> bool;
+    /// Whether they were kept apart from where their author works, so that nobody can build them again here.
+    fn is_kept(&self) -> bool;
     /// The bytes of a file; `path` has been checked to be a plain relative one.
     fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid>;
 }
@@ -49,6 +53,14 @@ impl Folder {
 impl Files for Folder {
     fn shown(&self, path: &str) -> String {
         self.path.join(path).display().to_string()
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.dir.symlink_metadata(path).is_ok()
+    }
+
+    fn is_kept(&self) -> bool {
+        false
     }
 
     fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid> {
@@ -83,13 +95,27 @@ fn unreadable(path: &str, error: &std::io::Error) -> Invalid {
 }
 
 /// Bytes that were kept, by path.
-impl Files for BTreeMap<String, Bytes> {
+pub(super) struct Kept<'a> {
+    /// How a person knows the bundle: its file, or its name; empty if that is not known.
+    pub(super) label: &'a str,
+    pub(super) files: &'a BTreeMap<String, Bytes>,
+}
+
+impl Files for Kept<'_> {
     fn shown(&self, path: &str) -> String {
-        path.to_owned()
+        if self.label.is_empty() { path.to_owned() } else { format!("{}/{path}", self.label) }
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
+    fn is_kept(&self) -> bool {
+        true
     }
 
     fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid> {
-        match self.get(path) {
+        match self.files.get(path) {
             Some(bytes) => within(path, bytes.clone(), bytes_max),
             None => Err(Invalid::new(format!("there is no file {}", quote(path)))
                 .help("the bundle was not kept whole: install it again")),

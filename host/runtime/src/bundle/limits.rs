@@ -2,6 +2,8 @@
 
 /// Bytes of `bundle.toml`.
 pub const MANIFEST_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of `bundle.lock`: it holds the schemas of all tools.
+pub const LOCK_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Bytes of an instructions file or a script.
 pub const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of one component. Python's, the largest measured, are about 18 MB.

@@ -12,8 +12,11 @@ use serde_spanned::Spanned;
 use super::component::{Inspected, inspect};
 use super::digest;
 use super::error::{Error, Invalid, Problem, quote, quote_all};
-use super::files::{Files, Folder};
-use super::limits::{BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX};
+use super::files::{Files, Folder, Kept};
+use super::limits::{
+    BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, LOCK_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
+};
+use super::lock::{LOCK_FILE, Lock};
 use super::manifest::{Declared, FileRole, Instructions, Kind, MANIFEST_FILE, Manifest};
 use super::names::Name;
 use crate::providers::script::Script;
@@ -27,6 +30,7 @@ pub struct Bundle {
     instructions: Option<String>,
     script: Option<Script>,
     files: BTreeMap<String, Bytes>,
+    lock: Option<Lock>,
 }
 
 /// A component of a bundle.
@@ -42,12 +46,20 @@ pub struct Component {
 }
 
 impl Bundle {
-    /// Reads the bundle in this folder.
+    /// Reads the bundle in this folder. If it has a lock, it must be what that says.
     ///
     /// # Errors
     /// With everything that is wrong with its manifest; or, if that is well-formed, with every file.
     pub fn load(dir: &Path) -> Result<Bundle, Error> {
-        Bundle::read(&Folder::open(dir)?)
+        Bundle::read(&Folder::open(dir)?, true)
+    }
+
+    /// The same, whatever stands in its lock: for its author, who is about to write it again.
+    ///
+    /// # Errors
+    /// As [`Bundle::load`].
+    pub fn load_unlocked(dir: &Path) -> Result<Bundle, Error> {
+        Bundle::read(&Folder::open(dir)?, false)
     }
 
     /// The bundle that `files` are, as [`Bundle::files`] gave them. Everything is checked again.
@@ -56,14 +68,24 @@ impl Bundle {
     /// As [`Bundle::load`]; and if there is a file that the manifest does not name, since the
     /// digest would not cover it.
     pub fn from_files(files: BTreeMap<String, Bytes>) -> Result<Bundle, Error> {
-        let bundle = Bundle::read(&files)?;
+        Bundle::from_kept("", files)
+    }
+
+    /// The same; `label` is how a person knows the bundle, for errors.
+    ///
+    /// # Errors
+    /// As [`Bundle::from_files`].
+    pub fn from_kept(label: &str, files: BTreeMap<String, Bytes>) -> Result<Bundle, Error> {
+        let kept = Kept { label, files: &files };
+        let bundle = Bundle::read(&kept, true)?;
         let extra: Vec<&str> =
             files.keys().filter(|path| !bundle.files.contains_key(*path)).map(String::as_str).collect();
         if extra.is_empty() {
             return Ok(bundle);
         }
         let message = format!("does not name these files that came with it: {}", quote_all(extra));
-        Err(Error::whole_file(MANIFEST_FILE, message, Some("keep only what the manifest names".to_owned())))
+        let help = Some("keep only what the manifest names".to_owned());
+        Err(Error::whole_file(kept.shown(MANIFEST_FILE), message, help))
     }
 
     /// What the author wrote.
@@ -101,12 +123,17 @@ impl Bundle {
         self.script.as_ref()
     }
 
+    /// What its author's build found; a bundle that was not built yet has none.
+    pub fn lock(&self) -> Option<&Lock> {
+        self.lock.as_ref()
+    }
+
     /// Every file that the digest covers, sorted by path; enough for [`Bundle::from_files`].
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_ref()))
     }
 
-    fn read(source: &dyn Files) -> Result<Bundle, Error> {
+    fn read(source: &dyn Files, is_locked: bool) -> Result<Bundle, Error> {
         let shown = source.shown(MANIFEST_FILE);
         let bytes = source.read(MANIFEST_FILE, MANIFEST_BYTES_MAX).map_err(|invalid| {
             Error::whole_file(
@@ -123,9 +150,12 @@ impl Bundle {
         let mut files = BTreeMap::from([(MANIFEST_FILE.to_owned(), bytes.clone())]);
         let mut problems = Vec::new();
         read_named(source, &manifest, &mut files, &mut problems);
+        let lock = if is_locked { read_lock(source, &mut files)? } else { None };
         let assembled =
             if problems.is_empty() { assemble(source, manifest, files, &mut problems) } else { None };
-        Error::unless_none(problems, assembled)
+        let locked = assembled.map(|bundle| Bundle { lock, ..bundle });
+        problems.extend(locked.iter().flat_map(|bundle| unlike_lock(source, bundle)));
+        Error::unless_none(problems, locked)
     }
 }
 
@@ -183,6 +213,37 @@ fn read_named(
     }
 }
 
+/// Reads the lock, if there is one, and adds it to the files.
+fn read_lock(source: &dyn Files, files: &mut BTreeMap<String, Bytes>) -> Result<Option<Lock>, Error> {
+    if !source.has(LOCK_FILE) {
+        return Ok(None);
+    }
+    let shown = source.shown(LOCK_FILE);
+    let refuse = |message: String| Error::whole_file(shown.as_str(), message, again(source));
+    let bytes = source.read(LOCK_FILE, LOCK_BYTES_MAX).map_err(|invalid| refuse(invalid.message))?;
+    let Ok(text) = std::str::from_utf8(&bytes) else { return Err(refuse("is not UTF-8 text".to_owned())) };
+    let lock = Lock::parse(text, &shown)?;
+    files.insert(LOCK_FILE.to_owned(), bytes);
+    Ok(Some(lock))
+}
+
+/// In what a bundle is not what its lock says.
+fn unlike_lock(source: &dyn Files, bundle: &Bundle) -> Vec<Problem> {
+    let found = bundle.lock.iter().flat_map(|lock| lock.differences(bundle));
+    let file = source.shown(LOCK_FILE);
+    found.map(|message| Problem { file: file.clone(), place: None, message, help: again(source) }).collect()
+}
+
+/// What to do about a lock that is of no use.
+fn again(source: &dyn Files) -> Option<String> {
+    let help = if source.is_kept() {
+        "it was changed after it was built: get it again from where it comes from"
+    } else {
+        "run `rewake bundle build`, which writes it again"
+    };
+    Some(help.to_owned())
+}
+
 /// For a missing component, the command that makes it, if the author gave one.
 fn with_build(manifest: &Manifest, path: &Spanned<String>, invalid: Invalid) -> Invalid {
     let component = manifest.components.iter().find(|component| component.source.get_ref() == path.get_ref());
@@ -233,7 +294,7 @@ fn assemble(
             }
         }
     });
-    Some(Bundle { digest, components, instructions, script, files, manifest })
+    Some(Bundle { digest, components, instructions, script, files, manifest, lock: None })
 }
 
 fn text_of(

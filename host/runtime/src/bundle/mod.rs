@@ -10,12 +10,16 @@ mod component;
 mod digest;
 mod error;
 mod files;
+mod gather;
 pub(crate) mod limits;
 mod load;
+mod locator;
+mod lock;
 mod manifest;
 mod matcher;
 mod names;
-pub(crate) mod reader;
+mod pack;
+pub mod reader;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -24,12 +28,15 @@ mod tools;
 pub(crate) use asks::method;
 pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
 pub use component::{CONTRACT, Inspected, inspect};
-pub use error::{Error, Invalid, Place, Problem, SourceText};
-pub(crate) use error::{nearest, quote, quote_all};
+pub use error::{Error, Invalid, Place, Problem, SourceText, nearest, quote, quote_all};
+pub use gather::{Catalogue, Gathering, load_set};
 pub use limits::{
-    BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
+    BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, LOCK_BYTES_MAX, MANIFEST_BYTES_MAX,
+    TEXT_BYTES_MAX,
 };
 pub use load::{Bundle, Component};
+pub use locator::Locator;
+pub use lock::{LOCK_FILE, Lock, LockedComponent, LockedTool, LockedUse};
 pub use manifest::{
     API, Agent, ConfigKey, ConfigType, Declared, HOOK_TIMEOUT_DEFAULT, Instructions, Kind, Limits,
     MANIFEST_FILE, Manifest, On, SCHEMA,
@@ -37,5 +44,6 @@ pub use manifest::{
 pub use matcher::{GrantKind, HookEvent, Matcher, TriedOn};
 pub use names::{Name, Use};
 pub(crate) use names::{component_name, duration, size_bytes};
-pub use set::{BundleSet, load_set};
+pub use pack::{PACKED_SUFFIX, file_name, pack, require_lock, unpack};
+pub use set::BundleSet;
 pub use tools::{Chosen, Offer, ToolPick, select};

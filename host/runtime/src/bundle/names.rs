@@ -19,6 +19,12 @@ impl Name {
     }
 }
 
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -62,11 +68,16 @@ impl FromStr for Use {
         let help = "write \"scope/name\", \"scope/name@0.1\", or a path that starts with `./` or `../`";
         let (name, wanted) = text.split_once('@').unwrap_or((text, "*"));
         let name = name.parse::<Name>().map_err(|invalid| invalid.help(help))?;
-        let wanted = semver::VersionReq::parse(wanted).map_err(|error| {
-            Invalid::new(format!("{} does not name versions: {error}", quote(wanted))).help(help)
-        })?;
-        Ok(Use::Named(name, wanted))
+        Ok(Use::Named(name, versions(wanted).map_err(|invalid| invalid.help(help))?))
     }
+}
+
+/// Versions that will do: `0.1` means any 0.1.x, `=0.1.2` that one, `*` all.
+pub(super) fn versions(text: &str) -> Result<semver::VersionReq, Invalid> {
+    semver::VersionReq::parse(text).map_err(|error| {
+        Invalid::new(format!("{} does not name versions: {error}", quote(text)))
+            .help("write \"0.1\" for any 0.1.x, or \"=0.1.2\" for that one")
+    })
 }
 
 /// A component's name: a word of lower-case letters, digits, `-` and `_`.
@@ -114,6 +125,18 @@ pub(super) fn file_path(text: &str) -> Result<String, Invalid> {
         return refuse("names a folder, not a file");
     }
     Ok(parts.join("/"))
+}
+
+/// The path of what a build makes: relative to the bundle's folder, and free to leave it.
+pub(super) fn artifact_path(text: &str) -> Result<String, Invalid> {
+    let is_plain = !text.is_empty() && !text.ends_with('/') && !text.chars().any(char::is_control);
+    if is_plain && !text.starts_with('/') && !text.contains('\\') {
+        return Ok(text.to_owned());
+    }
+    Err(Invalid::new(format!("{} is not a path of a build's result", quote(text))).help(
+        "write the file that `build` makes, relative to the bundle's folder, such as \
+         \"target/wasm32-wasip2/release/words.wasm\"",
+    ))
 }
 
 /// Where a guest sees a directory: an absolute path without `.` and `..`.

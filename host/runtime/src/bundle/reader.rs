@@ -12,13 +12,13 @@ use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
 
 /// A document being read, and the problems found so far.
-pub(crate) struct Document<'a> {
+pub struct Document<'a> {
     source: &'a SourceText,
     problems: RefCell<Vec<Problem>>,
 }
 
 /// One table of a document.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     document: &'a Document<'a>,
     table: &'a DeTable<'a>,
     /// Its dotted name, `component.loop`; empty for the whole document.
@@ -30,7 +30,10 @@ pub(crate) struct Fields<'a> {
 }
 
 /// Parses the text; broken TOML is reported with every place that the parser found.
-pub(crate) fn parse(source: &SourceText) -> Result<Spanned<DeTable<'_>>, Error> {
+///
+/// # Errors
+/// If it is no TOML.
+pub fn parse(source: &SourceText) -> Result<Spanned<DeTable<'_>>, Error> {
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let problems: Vec<Problem> = errors
         .iter()
@@ -43,21 +46,26 @@ pub(crate) fn parse(source: &SourceText) -> Result<Spanned<DeTable<'_>>, Error> 
 }
 
 impl<'a> Document<'a> {
-    pub(crate) fn new(source: &'a SourceText) -> Document<'a> {
+    /// Of this text; nothing is wrong with it yet.
+    pub fn new(source: &'a SourceText) -> Document<'a> {
         Document { source, problems: RefCell::default() }
     }
 
-    pub(crate) fn report(&self, span: Range<usize>, invalid: Invalid) {
+    /// Reports something that is wrong at these bytes.
+    pub fn report(&self, span: Range<usize>, invalid: Invalid) {
         self.problems.borrow_mut().push(self.source.problem(span, invalid));
     }
 
     /// The table that is the whole document.
-    pub(crate) fn root(&'a self, table: &'a DeTable<'a>) -> Fields<'a> {
+    pub fn root(&'a self, table: &'a DeTable<'a>) -> Fields<'a> {
         self.fields(table, 0..0, String::new())
     }
 
     /// `value`, unless a problem was reported.
-    pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, Error> {
+    ///
+    /// # Errors
+    /// With every problem that was.
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, Error> {
         Error::unless_none(self.problems.into_inner(), value)
     }
 
@@ -68,7 +76,7 @@ impl<'a> Document<'a> {
 
 impl<'a> Fields<'a> {
     /// How a person knows the table: `[component.loop]`.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match (self.path.as_str(), self.number) {
             ("", _) => "the top level".to_owned(),
             (path, None) => format!("[{path}]"),
@@ -77,29 +85,32 @@ impl<'a> Fields<'a> {
     }
 
     /// How a person knows the table `key` below this one.
-    pub(crate) fn label_of(&self, key: &str) -> String {
+    pub fn label_of(&self, key: &str) -> String {
         format!("[{}]", self.path_of(key))
     }
 
-    pub(crate) fn span(&self) -> Range<usize> {
+    /// Where the table stands.
+    pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    pub(crate) fn report(&self, span: Range<usize>, invalid: Invalid) {
+    /// Reports something that is wrong at these bytes.
+    pub fn report(&self, span: Range<usize>, invalid: Invalid) {
         self.document.report(span, invalid);
     }
 
     /// Where `key` stands; the table itself, if it has no such key.
-    pub(crate) fn key_span(&self, key: &str) -> Range<usize> {
+    pub fn key_span(&self, key: &str) -> Range<usize> {
         self.table.get_key_value(key).map_or(self.span(), |(key, _)| key.span())
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    /// Whether there is such a key.
+    pub fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
     /// Says that `key` must be there, unless it is.
-    pub(crate) fn require(&self, key: &'static str, example: &str) {
+    pub fn require(&self, key: &'static str, example: &str) {
         if !self.has(key) {
             self.report(
                 self.span(),
@@ -110,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Says that the table `key` must be there, unless it is.
-    pub(crate) fn require_table(&self, key: &'static str, holds: &str) {
+    pub fn require_table(&self, key: &'static str, holds: &str) {
         if !self.has(key) {
             let message = format!("there is no {}", self.label_of(key));
             self.report(self.span(), Invalid::new(message).help(format!("add it, with {holds}")));
@@ -118,17 +129,18 @@ impl<'a> Fields<'a> {
     }
 
     /// The raw value of `key`.
-    pub(crate) fn value(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+    pub fn value(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.asked.borrow_mut().push(key);
         self.table.get(key)
     }
 
-    pub(crate) fn text(&self, key: &'static str) -> Option<Spanned<String>> {
+    /// A string.
+    pub fn text(&self, key: &'static str) -> Option<Spanned<String>> {
         self.parsed(key, "a string", |text| Ok(text.to_owned()))
     }
 
     /// A string that is not empty.
-    pub(crate) fn some_text(&self, key: &'static str) -> Option<Spanned<String>> {
+    pub fn some_text(&self, key: &'static str) -> Option<Spanned<String>> {
         self.parsed(key, "a string", |text| match text.trim() {
             "" => Err(Invalid::new(format!("`{key}` is empty"))),
             _ => Ok(text.to_owned()),
@@ -136,7 +148,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A string that `parse` makes something of; `form` says how the value is written.
-    pub(crate) fn parsed<T>(
+    pub fn parsed<T>(
         &self,
         key: &'static str,
         form: &str,
@@ -150,7 +162,7 @@ impl<'a> Fields<'a> {
     }
 
     /// One of a closed set of strings.
-    pub(crate) fn one_of<T: Copy>(&self, key: &'static str, choices: &[(&str, T)]) -> Option<Spanned<T>> {
+    pub fn one_of<T: Copy>(&self, key: &'static str, choices: &[(&str, T)]) -> Option<Spanned<T>> {
         let known = || choices.iter().map(|(name, _)| *name);
         self.parsed(key, "a string", |text| {
             choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice).ok_or_else(|| {
@@ -163,7 +175,8 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub(crate) fn flag(&self, key: &'static str) -> Option<Spanned<bool>> {
+    /// True or false.
+    pub fn flag(&self, key: &'static str) -> Option<Spanned<bool>> {
         let value = self.value(key)?;
         match value.get_ref() {
             DeValue::Boolean(flag) => Some(Spanned::new(value.span(), *flag)),
@@ -172,7 +185,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A whole number from 1 to `max`.
-    pub(crate) fn count(&self, key: &'static str, max: u64) -> Option<Spanned<u64>> {
+    pub fn count(&self, key: &'static str, max: u64) -> Option<Spanned<u64>> {
         let value = self.value(key)?;
         let DeValue::Integer(number) = value.get_ref() else {
             return self.wrong_type(key, value.span(), "a whole number", value.get_ref());
@@ -183,7 +196,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The values of an array.
-    pub(crate) fn list(&self, key: &'static str) -> Option<Spanned<&'a DeArray<'a>>> {
+    pub fn list(&self, key: &'static str) -> Option<Spanned<&'a DeArray<'a>>> {
         let value = self.value(key)?;
         match value.get_ref() {
             DeValue::Array(array) => Some(Spanned::new(value.span(), array)),
@@ -192,7 +205,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An array of strings, each of which `parse` makes something of.
-    pub(crate) fn parsed_list<T>(
+    pub fn parsed_list<T>(
         &self,
         key: &'static str,
         parse: impl Fn(&str) -> Result<T, Invalid>,
@@ -206,13 +219,13 @@ impl<'a> Fields<'a> {
     }
 
     /// A table below this one.
-    pub(crate) fn table(&self, key: &'static str) -> Option<Fields<'a>> {
+    pub fn table(&self, key: &'static str) -> Option<Fields<'a>> {
         let value = self.value(key)?;
         self.as_fields(key, value, self.path_of(key))
     }
 
     /// Tables in an array: `[[component.x.on]]`, or inline ones.
-    pub(crate) fn tables(&self, key: &'static str) -> Vec<Fields<'a>> {
+    pub fn tables(&self, key: &'static str) -> Vec<Fields<'a>> {
         let Some(array) = self.list(key) else { return Vec::new() };
         let fields = array.into_inner().iter().enumerate();
         let numbered = fields.filter_map(|(index, value)| {
@@ -223,7 +236,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The tables below this one, under names of the author's choice, in the order of the file.
-    pub(crate) fn named_tables(&self) -> Vec<(Spanned<&'a str>, Fields<'a>)> {
+    pub fn named_tables(&self) -> Vec<(Spanned<&'a str>, Fields<'a>)> {
         let mut named: Vec<_> = self
             .table
             .iter()
@@ -237,20 +250,20 @@ impl<'a> Fields<'a> {
     }
 
     /// Every key and value, in the order of the file; whatever the keys are, they are known.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Spanned<DeValue<'a>>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Spanned<DeValue<'a>>)> {
         let mut entries: Vec<_> = self.table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         entries.into_iter().map(|(key, value)| (key.get_ref().as_ref(), value))
     }
 
     /// A value of an array that must be a table.
-    pub(crate) fn inline_table(&self, key: &str, value: &'a Spanned<DeValue<'a>>) -> Option<Fields<'a>> {
+    pub fn inline_table(&self, key: &str, value: &'a Spanned<DeValue<'a>>) -> Option<Fields<'a>> {
         self.as_fields(key, value, self.path_of(key))
     }
 
     /// Refuses every key that was not asked for. `hint` knows where a key belongs that people put
     /// into this table by mistake.
-    pub(crate) fn refuse_unknown(&self, hint: impl Fn(&str) -> Option<String>) {
+    pub fn refuse_unknown(&self, hint: impl Fn(&str) -> Option<String>) {
         let asked = self.asked.borrow();
         for key in self.table.keys().filter(|key| !asked.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().as_ref();
@@ -265,7 +278,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The value; or none, and a report of what is wrong with it.
-    pub(crate) fn checked<T>(&self, span: Range<usize>, value: Result<T, Invalid>) -> Option<Spanned<T>> {
+    pub fn checked<T>(&self, span: Range<usize>, value: Result<T, Invalid>) -> Option<Spanned<T>> {
         match value {
             Ok(value) => Some(Spanned::new(span, value)),
             Err(invalid) => {
@@ -276,7 +289,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reports that the value of `key` is not what it must be.
-    pub(crate) fn wrong_type<T>(
+    pub fn wrong_type<T>(
         &self,
         key: &str,
         span: Range<usize>,
@@ -314,7 +327,7 @@ fn integer(number: &DeInteger<'_>) -> Option<i64> {
 }
 
 /// A string, a number, true or false, as JSON; none for what is no single value.
-pub(crate) fn scalar(value: &DeValue<'_>) -> Option<serde_json::Value> {
+pub fn scalar(value: &DeValue<'_>) -> Option<serde_json::Value> {
     match value {
         DeValue::String(text) => Some(text.as_ref().into()),
         DeValue::Boolean(flag) => Some((*flag).into()),
@@ -323,5 +336,21 @@ pub(crate) fn scalar(value: &DeValue<'_>) -> Option<serde_json::Value> {
             number.as_str().parse::<f64>().ok().and_then(serde_json::Number::from_f64).map(Into::into)
         }
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// Any value as JSON.
+///
+/// # Errors
+/// What in it JSON has no form for.
+pub fn json(value: &DeValue<'_>) -> Result<serde_json::Value, &'static str> {
+    match value {
+        DeValue::Array(values) => values.iter().map(|value| json(value.get_ref())).collect(),
+        DeValue::Table(table) => {
+            let entries = table.iter().map(|(key, value)| Ok((key.get_ref().to_string(), json(value.get_ref())?)));
+            Ok(serde_json::Value::Object(entries.collect::<Result<_, &'static str>>()?))
+        }
+        DeValue::Datetime(_) => Err("a date"),
+        other => scalar(other).ok_or("a number that JSON has no form for"),
     }
 }

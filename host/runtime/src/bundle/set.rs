@@ -1,16 +1,11 @@
 //! The bundles of a session together: the one it is run from and all that it uses.
 //!
-//! Knows how bundles name each other. Does not know installed bundles: who has them hands them in.
-
-use std::collections::VecDeque;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+//! Knows what must hold between them. Does not find them: gather.rs does.
 
 use serde_spanned::Spanned;
 
 use super::digest::shown;
-use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
-use super::limits::BUNDLES_MAX;
+use super::error::{Error, Invalid, Problem, nearest, quote, quote_all};
 use super::load::{Bundle, Component};
 use super::manifest::Kind;
 use super::names::{Name, Use};
@@ -25,79 +20,23 @@ pub struct BundleSet {
     beside: Vec<Name>,
 }
 
-/// A folder still to be loaded, and who asked for it.
-struct Wanted {
-    folder: PathBuf,
-    by: Option<(SourceText, Range<usize>)>,
-}
-
-/// Loads the bundle in `root`, those it uses by path, those they use, and the ones in `with`.
-/// A bundle reached by two ways is loaded once, and bundles may use each other in a circle.
-/// A bundle that is used by name must be among them.
-///
-/// # Errors
-/// If a bundle is malformed, a used one is missing, or one name stands for two different bundles.
-pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
-    let mut queue: VecDeque<Wanted> = VecDeque::from([Wanted { folder: root.to_owned(), by: None }]);
-    queue.extend(with.iter().map(|folder| Wanted { folder: folder.clone(), by: None }));
-    let mut seen: Vec<PathBuf> = Vec::new();
-    let mut loaded: Vec<Bundle> = Vec::new();
-    let mut beside: Vec<Name> = Vec::new();
-    while let Some(Wanted { folder, by }) = queue.pop_front() {
-        // Told apart by their true paths, but shown as they were named.
-        let true_path = match folder.canonicalize() {
-            Ok(path) if seen.contains(&path) => continue,
-            Ok(path) => path,
-            Err(error) => return Err(not_found(&folder, by, &error)),
-        };
-        if seen.len() == BUNDLES_MAX {
-            let message = format!("more than {BUNDLES_MAX} bundles are used together");
-            return Err(Error::whole_file(root.display().to_string(), message, None));
-        }
-        let bundle = Bundle::load(&folder)?;
-        if by.is_none() && !loaded.is_empty() {
-            beside.push(bundle.name().clone());
-        }
-        for used in &bundle.manifest().uses {
-            if let Use::Path(path) = used.get_ref() {
-                let by = Some((bundle.manifest().source().clone(), used.span()));
-                queue.push_back(Wanted { folder: folder.join(path), by });
-            }
-        }
-        seen.push(true_path);
-        loaded.push(bundle);
-    }
-    let mut loaded = loaded.into_iter();
-    match loaded.next() {
-        Some(root) => Ok(BundleSet { beside, ..BundleSet::new(root, loaded.collect())? }),
-        None => Err(Error::whole_file(root.display().to_string(), "no bundle was loaded", None)),
-    }
-}
-
-fn not_found(folder: &Path, by: Option<(SourceText, Range<usize>)>, error: &std::io::Error) -> Error {
-    match by {
-        Some((source, span)) => {
-            let message =
-                format!("the used bundle {} cannot be opened: {error}", quote(&folder.to_string_lossy()));
-            let help = "correct the path; it is relative to this bundle's folder";
-            source.problem(span, Invalid::new(message).help(help)).into()
-        }
-        None => Error::whole_file(
-            folder.display().to_string(),
-            format!("the bundle's folder cannot be opened: {error}"),
-            Some("name a folder with a bundle.toml in it".to_owned()),
-        ),
-    }
-}
-
 impl BundleSet {
     /// The set of these bundles. The same bundle twice counts once. Uses by path are not followed:
     /// whoever kept the bundles kept those too.
     ///
     /// # Errors
     /// If one name stands for two different bundles, or a bundle used by name is missing or of
-    /// another version.
+    /// another version, or not the one that the root's lock pins.
     pub fn new(root: Bundle, others: Vec<Bundle>) -> Result<BundleSet, Error> {
+        BundleSet::with_beside(root, others, Vec::new())
+    }
+
+    /// The same; all tools of those `beside` the root are picked.
+    pub(super) fn with_beside(
+        root: Bundle,
+        others: Vec<Bundle>,
+        beside: Vec<Name>,
+    ) -> Result<BundleSet, Error> {
         let mut problems = Vec::new();
         let mut bundles = vec![root];
         for bundle in others {
@@ -107,8 +46,12 @@ impl BundleSet {
                 None => bundles.push(bundle),
             }
         }
-        let set = BundleSet { bundles, beside: Vec::new() };
+        let set = BundleSet { bundles, beside };
         problems.extend(set.bundles.iter().flat_map(|bundle| set.unmet_uses(bundle)));
+        if let Some(lock) = set.root().lock() {
+            problems
+                .extend(lock.unlike_pinned(set.root().manifest().source(), |name| set.get(name.as_str())));
+        }
         Error::unless_none(problems, Some(set))
     }
 

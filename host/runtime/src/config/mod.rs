@@ -4,6 +4,7 @@
 //! Knows the file and what it says. What a session makes of it is decided in `plan.rs` and `grants.rs`.
 //! Values may be secrets: nothing here shows one, not even in an error about the file.
 
+mod allow;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -19,10 +20,11 @@ use rewake_core::fact::PluginKind;
 use rewake_core::grant::{Access, FsSource, Scheme};
 use rewake_core::ids::Digest;
 
-use crate::bundle::{Error, HostPattern, SourceText};
+use crate::bundle::{Error, HostPattern, Invalid, SourceText};
 use crate::compiler::CompileLimits;
 use crate::egress::{HttpLimits, Secret, Secrets};
 
+pub use allow::{allowances, append_allow};
 pub(crate) use value::{Unset, values};
 
 /// The file in the data folder that is read if no other is named.
@@ -76,6 +78,15 @@ pub enum AllowedAsk {
     Fs(FsSource, Access),
     /// Requests to these hosts: `http:api.example.com:GET`.
     Http(Scheme, HostPattern, String),
+}
+
+impl std::str::FromStr for AllowedAsk {
+    type Err = Invalid;
+
+    /// Reads an ask as rules write it: `fs:workspace:ro`.
+    fn from_str(text: &str) -> Result<AllowedAsk, Invalid> {
+        parse::allowed(text)
+    }
 }
 
 /// A hook that every session gets.

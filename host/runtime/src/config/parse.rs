@@ -140,7 +140,7 @@ fn digest(text: &str) -> Result<Digest, Invalid> {
 }
 
 /// `fs:SOURCE:ACCESS` or `http:HOST:METHOD`.
-fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
+pub(super) fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
     let refuse = || {
         Invalid::new(format!("{} is not an ask", quote(text)))
             .help("write \"fs:workspace:ro\", \"fs:host:NAME:rw\" or \"http:api.example.com:GET\"")

@@ -52,7 +52,7 @@ pub(super) async fn ask(
             };
             let sandbox = cx.sandbox(component);
             let way_out = cx.way_out(component);
-            let Ran { result, ms, logs, files, http } =
+            let Ran { result, ms, logs, files, http, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
             (verdict.ms, verdict.audit, verdict.http) = (ms, files, http);
             let logs = logs.into_fact(&full_name(component));

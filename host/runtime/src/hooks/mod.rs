@@ -3,6 +3,7 @@
 
 mod ask;
 mod schema;
+mod solo;
 mod told;
 mod verdict;
 
@@ -18,6 +19,8 @@ use tokio::task::JoinSet;
 
 pub(crate) use self::ask::failed;
 use self::ask::{Asked, ask};
+pub(crate) use self::solo::ask_alone;
+pub use self::solo::{Answered, Fired};
 pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
 use crate::bundle::{self, GrantKind, Matcher};

@@ -3,6 +3,7 @@
 
 mod bulk;
 mod inbox;
+mod installed;
 mod journal;
 mod leases;
 pub mod tale;
@@ -33,6 +34,8 @@ pub async fn check(store: &dyn Store) {
     bulk::snapshots(store).await;
     bulk::blobs(store).await;
     bulk::bundles(store).await;
+    installed::names_and_versions(store).await;
+    installed::what_goes_and_what_stays(store).await;
 }
 
 /// The failures that a store in memory can be told to have.

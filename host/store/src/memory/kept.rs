@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rewake_core::codec::Record;
 use rewake_core::command::{Command, Row};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
-use rewake_wire::{Fault, Sender, SessionSummary};
+use rewake_wire::{Fault, Sender, SessionSummary, Status};
 
 use crate::ports::{Append, Lease, NewSession, Projection, SavedState, Snapshot};
 use crate::{Position, Result, StoreError, checks};
@@ -25,6 +25,8 @@ pub(super) struct Kept {
     pub(super) states: BTreeMap<Digest, SavedState>,
     pub(super) fault: Option<Fault>,
     projection: Projection,
+    /// The bundles that it names.
+    bundles: Vec<Digest>,
 }
 
 struct Sent {
@@ -47,7 +49,18 @@ impl Kept {
             states: BTreeMap::new(),
             fault: None,
             projection: new.projection,
+            bundles: new.bundles,
         }
+    }
+
+    /// Whether it names a bundle.
+    pub(super) fn names(&self, bundle: &Digest) -> bool {
+        self.bundles.contains(bundle)
+    }
+
+    /// Whether it takes no more commands.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.projection.status, Status::Stopped | Status::Failed)
     }
 
     pub(super) fn position(&self) -> Position {

@@ -1,6 +1,7 @@
 //! A store in memory: the same answers as the embedded one, none of its durability, and failures on
 //! request. For tests, and for sessions that nobody wants back.
 
+mod installed;
 mod kept;
 mod ports;
 
@@ -10,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rewake_core::ids::{Digest, SessionId, Timestamp};
 
-use crate::ports::{Bundle, BundleName};
+use crate::ports::{Bundle, BundleName, Installed};
 use kept::Kept;
 
 /// How an append is to fail.
@@ -40,6 +41,8 @@ struct All {
     blobs: BTreeMap<(String, Digest), Vec<u8>>,
     /// Bundles in the order of their coming.
     bundles: Vec<(BundleName, Bundle)>,
+    /// What is installed, by project, in the order of its coming.
+    installed: Vec<(String, Installed)>,
     failures: VecDeque<Failure>,
     /// The clock, if it was set; else the machine's.
     now: Option<Timestamp>,

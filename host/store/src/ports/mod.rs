@@ -6,6 +6,7 @@
 mod blobs;
 mod bundles;
 mod inbox;
+mod installed;
 mod journal;
 mod leases;
 mod sessions;
@@ -17,6 +18,7 @@ use rewake_core::ids::Timestamp;
 pub use blobs::{Blob, Blobs};
 pub use bundles::{Bundle, BundleName, Bundles};
 pub use inbox::Inbox;
+pub use installed::{Install, Installed, Installs};
 pub use journal::{Append, Journal, NewSession, Projection};
 pub use leases::{Lease, Leases};
 pub use sessions::Sessions;
@@ -27,7 +29,7 @@ pub type Answer<'a, T> = BoxFuture<'a, crate::Result<T>>;
 
 /// All ports of one store.
 pub trait Store:
-    Journal + Inbox + Leases + Snapshots + States + Blobs + Bundles + Sessions + Send + Sync + 'static
+    Journal + Inbox + Leases + Snapshots + States + Blobs + Bundles + Installs + Sessions + Send + Sync + 'static
 {
     /// The store's clock: the one by which leases end and entries are dated.
     fn now(&self) -> Timestamp;

@@ -17,7 +17,8 @@ use crate::{Result, StoreError};
 /// What SQLite's `application_id` must be: "Rwke".
 const APPLICATION_ID: i64 = 0x5277_6b65;
 /// All schemas in order; a file's `user_version` is how many of them it has. Only ever added to.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001-first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001-first.sql"), include_str!("migrations/0002-installed.sql")];
 /// How long a connection waits for another process's transaction.
 const BUSY_MS_MAX: u64 = 5_000;
 /// Connections that read.

@@ -10,6 +10,7 @@ mod culprit;
 mod failure;
 mod group;
 mod inbox;
+mod installed;
 mod job;
 mod journal;
 mod leases;

@@ -51,10 +51,9 @@ rewake_sdk::tools![write_file, edit_file];
 
 fn write(root: &Path, args: &Write) -> Result<String, ToolError> {
     let place = file(root, &args.path)?;
-    let known = place.path.exists();
     replace(&place, &args.content)?;
-    let what = if known { "replaced" } else { "made" };
-    Ok(format!("{what} `{}`: {} bytes", place.name, args.content.len()))
+    // The same whether the file was there before: a call that is repeated meets what it did the first time.
+    Ok(format!("wrote `{}`: {} bytes", place.name, args.content.len()))
 }
 
 fn edit(root: &Path, args: &Edit) -> Result<String, ToolError> {

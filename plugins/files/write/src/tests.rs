@@ -27,11 +27,9 @@ fn edit_in(dir: &TempDir, old: &str, new: &str) -> Result<String, ToolError> {
 #[test]
 fn a_file_is_made_with_its_directories_and_then_replaced() {
     let dir = workspace();
-    assert_eq!(write_to(&dir, "a/b/c.txt", "one"), Ok("made `a/b/c.txt`: 3 bytes".to_owned()));
-    assert_eq!(
-        write_to(&dir, "/workspace/a/b/c.txt", "two2"),
-        Ok("replaced `a/b/c.txt`: 4 bytes".to_owned())
-    );
+    assert_eq!(write_to(&dir, "a/b/c.txt", "one"), Ok("wrote `a/b/c.txt`: 3 bytes".to_owned()));
+    assert_eq!(write_to(&dir, "/workspace/a/b/c.txt", "two2"), Ok("wrote `a/b/c.txt`: 4 bytes".to_owned()));
+    assert_eq!(write_to(&dir, "a/b/c.txt", "two2"), Ok("wrote `a/b/c.txt`: 4 bytes".to_owned()));
     assert_eq!(text(&dir, "a/b/c.txt"), "two2");
     let left = fs::read_dir(dir.path().join("a/b")).expect("a listing").count();
     assert_eq!(left, 1, "nothing is left beside the file");

@@ -12,7 +12,7 @@ use super::super::asks::{
 use super::super::error::{Invalid, quote, quote_all};
 use super::super::limits::MEMORY_BYTES_MAX;
 use super::super::matcher::{HookEvent, Matcher};
-use super::super::names::{component_name, duration, file_path, mount_path, size_bytes};
+use super::super::names::{artifact_path, component_name, duration, file_path, mount_path, size_bytes};
 use super::super::reader::Fields;
 use super::{Declared, HOOK_TIMEOUT_DEFAULT, Kind, Limits, On};
 
@@ -26,6 +26,12 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
     let kind = fields.one_of("kind", &Kind::ALL.map(|kind| (kind.name(), kind)));
     let source = fields.parsed("source", "a path", source);
     let build = fields.some_text("build").map(Spanned::into_inner);
+    let artifact = fields.parsed("artifact", "a path", artifact_path);
+    if let (Some(artifact), None) = (&artifact, &build) {
+        let invalid = Invalid::new("`artifact` is what `build` makes, and there is no `build`")
+            .help("add the command that makes it, or take `artifact` out");
+        fields.report(artifact.span(), invalid);
+    }
     let state_version = fields.count("state_version", u32::MAX.into());
     let asks = fields.table("asks").map(asks).unwrap_or_default();
     let limits = fields.table("limits").map(limits).unwrap_or_default();
@@ -48,6 +54,7 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
         kind: kind?.into_inner(),
         source: source?,
         build,
+        artifact: artifact.map(Spanned::into_inner),
         state_version: state_version.and_then(|version| u32::try_from(version.into_inner()).ok()),
         asks,
         limits,
@@ -222,8 +229,10 @@ fn on(fields: Fields<'_>) -> Option<On> {
         );
     }
     fields.refuse_unknown(|_| None);
+    let at = fields.span();
     let event = event?;
     Some(On {
+        at,
         event,
         matcher: matcher.map_or(Matcher::EVERYTHING, Spanned::into_inner),
         on_error: on_error.map_or(event.on_error_default(), Spanned::into_inner),

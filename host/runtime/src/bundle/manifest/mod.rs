@@ -96,6 +96,9 @@ pub struct Declared {
     pub source: Spanned<String>,
     /// The command that builds it; run only when the author asks for it.
     pub build: Option<String>,
+    /// What `build` makes, relative to the bundle's folder and perhaps outside of it; copied to `source` when
+    /// the author builds. No host ever reads it.
+    pub artifact: Option<String>,
     /// The version of a harness's saved state.
     pub state_version: Option<u32>,
     /// What it asks for.
@@ -132,6 +135,8 @@ pub struct On {
     pub rewrites: bool,
     /// How long it may take.
     pub timeout: Duration,
+    /// Where the declaration stands in the manifest.
+    pub at: Range<usize>,
 }
 
 /// A configuration value that the bundle takes.
@@ -178,7 +183,7 @@ impl Manifest {
     }
 
     /// A problem at a place in it.
-    pub(crate) fn problem(&self, span: Range<usize>, invalid: Invalid) -> Problem {
+    pub fn problem(&self, span: Range<usize>, invalid: Invalid) -> Problem {
         self.source.problem(span, invalid)
     }
 

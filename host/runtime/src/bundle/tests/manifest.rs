@@ -29,6 +29,7 @@ tools = ["words", "rewake/files:*", { from = "rewake/files:list_files", as = "ls
 kind = "tool"
 source = "words.wasm"
 build = "cargo build --release --target wasm32-wasip2 -p words"
+artifact = "../target/wasm32-wasip2/release/words.wasm"
 [component.words.asks]
 fs = [{ mount = "/workspace", source = "workspace", access = "ro", why = "reads what it counts" }]
 http = [{ host = "api.example.com", methods = ["GET"], secret = { config = "api_key", header = "Authorization", format = "Bearer {}" } }]
@@ -87,6 +88,8 @@ fn a_full_manifest_is_read() {
     let [words, harness, guard] = manifest.components.as_slice() else { panic!("three components") };
     assert_eq!((words.kind, harness.kind, guard.kind), (Kind::Tool, Kind::Harness, Kind::Hook));
     assert_eq!(harness.state_version, Some(1));
+    assert_eq!(words.artifact.as_deref(), Some("../target/wasm32-wasip2/release/words.wasm"));
+    assert_eq!(harness.artifact, None);
     assert_eq!(words.asks.fs[0].source, FsSource::Workspace);
     assert_eq!(words.asks.fs[0].access, Access::ReadOnly);
     assert_eq!(words.asks.describe(), ["fs:workspace:ro", "http:api.example.com:GET"]);
@@ -288,6 +291,12 @@ fn a_component_s_mistakes() {
         &[
             "7:8 `kind` cannot be `tol` | did you mean \"tool\"?",
             "8:10 `a.cwasm` is a compiled artifact, and those are never accepted | name the component itself (.wasm); each host compiles it on its own",
+        ],
+    );
+    check_tool(
+        "artifact = \"a.wasm\"\n",
+        &[
+            "9:12 `artifact` is what `build` makes, and there is no `build` | add the command that makes it, or take `artifact` out",
         ],
     );
     check_tool(

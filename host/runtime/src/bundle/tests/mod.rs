@@ -2,10 +2,13 @@
 
 mod asks;
 mod component;
+mod gather;
 mod load;
+mod lock;
 mod manifest;
 mod matcher;
 mod names;
+mod pack;
 mod set;
 mod tools;
 

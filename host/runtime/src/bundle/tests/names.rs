@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::names::{Use, duration, file_path, mount_path, size_bytes, tool_name};
+use super::super::names::{Use, artifact_path, duration, file_path, mount_path, size_bytes, tool_name};
 use super::super::{Manifest, SourceText};
 
 #[test]
@@ -16,6 +16,16 @@ fn paths_stay_inside_the_folder() {
         ["", ".", "x/", "..", "../a", "x/../../a", "/etc/passwd", "C:/a", "x\\..\\a", "a\0b", "a\nb", "x/.."]
     {
         assert!(file_path(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn what_a_build_makes_may_lie_outside_of_the_folder() {
+    for text in ["words.wasm", "target/wasm32-wasip2/release/words.wasm", "../../target/a.wasm"] {
+        assert_eq!(artifact_path(text).as_deref(), Ok(text));
+    }
+    for text in ["", "target/", "/tmp/a.wasm", "a\\b", "a\0b"] {
+        assert!(artifact_path(text).is_err(), "{text:?}");
     }
 }
 

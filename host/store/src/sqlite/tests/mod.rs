@@ -4,6 +4,7 @@ mod disk;
 mod files;
 mod groups;
 mod guards;
+mod installed;
 
 use std::path::PathBuf;
 

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use rewake_core::codec::Record;
 use rewake_core::command::{Command, Row};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
-use rewake_store::{
-    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
-    SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
-};
 use rewake_wire::{Fault, Sender, SessionSummary};
+
+use crate::{
+    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs, Journal, Lease,
+    Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+};
 
 /// A store in front of another one.
 pub struct CutStore {
@@ -141,6 +142,20 @@ impl Bundles for CutStore {
 
     fn list_bundles(&self) -> Answer<'_, Vec<BundleName>> {
         self.inner.list_bundles()
+    }
+}
+
+impl Installs for CutStore {
+    fn install(&self, install: Install) -> Answer<'_, ()> {
+        self.inner.install(install)
+    }
+
+    fn installed<'a>(&'a self, project: &'a str) -> Answer<'a, Vec<Installed>> {
+        self.inner.installed(project)
+    }
+
+    fn uninstall<'a>(&'a self, project: &'a str, digest: &'a Digest) -> Answer<'a, ()> {
+        self.inner.uninstall(project, digest)
     }
 }
 

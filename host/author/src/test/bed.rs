@@ -1,0 +1,143 @@
+//! What one case is run in: a data folder of its own that is gone afterwards, a store in memory, a host over it,
+//! and the operator's rules that the case stands for.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rewake_core::limits::SNAPSHOT_ENTRIES;
+use rewake_runtime::bundle::Bundle;
+use rewake_runtime::compiler::CompileLimits;
+use rewake_runtime::config::RULES_FILE;
+use rewake_runtime::{Config, Host, workspace};
+use rewake_store::{MemoryStore, Store};
+use tempfile::TempDir;
+
+use super::cases::{Files, Given, Setting};
+use super::report::Finding;
+
+/// What the runs of all cases share.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The folder of compiled components.
+    pub cache: PathBuf,
+    /// The program that compiles, as in [`Config`].
+    pub compiler: Option<PathBuf>,
+}
+
+/// What one case is run in.
+pub(super) struct Bed {
+    folder: TempDir,
+    ground: Ground,
+    /// Keeps what sessions are made of, while hosts come and go.
+    pub(super) store: Arc<dyn Store>,
+}
+
+impl Bed {
+    /// Makes one, with the case's directories and configuration as an operator would write them.
+    pub(super) fn make(ground: &Ground, setting: &Setting, bundle: &Bundle) -> Result<Bed, Finding> {
+        let folder = tempfile::Builder::new().prefix("rewake-test-").tempdir();
+        let folder = folder.map_err(|error| Finding::machine("a folder for the test", &error))?;
+        let bed = Bed { folder, ground: ground.clone(), store: Arc::new(MemoryStore::new()) };
+        bed.lay(setting, bundle).map_err(|error| Finding::machine("the test's folders", &error))??;
+        Ok(bed)
+    }
+
+    fn lay(&self, setting: &Setting, bundle: &Bundle) -> io::Result<Result<(), Finding>> {
+        fs::create_dir(self.data())?;
+        fs::create_dir(self.given())?;
+        match &setting.workspace {
+            Given::Nothing => {}
+            Given::Files(files) => {
+                for (path, text) in files {
+                    let file = self.given().join(path);
+                    fs::create_dir_all(file.parent().unwrap_or(&file))?;
+                    fs::write(file, text)?;
+                }
+            }
+            Given::Folder(from) => {
+                if let Err(error) = workspace::copy_in(from, &self.given()) {
+                    return Ok(Err(Finding::of(format!("the workspace cannot be laid out: {error}"))));
+                }
+            }
+        }
+        let mut rules = toml::Table::new();
+        let mut dirs = toml::Table::new();
+        for (name, from) in &setting.dirs {
+            let to = self.folder.path().join("dirs").join(name);
+            fs::create_dir_all(&to)?;
+            if let Err(error) = workspace::copy_in(from, &to) {
+                return Ok(Err(Finding::of(format!("the directory {name:?} cannot be laid out: {error}"))));
+            }
+            let path = to.to_string_lossy().into_owned();
+            let dir = [("path", path), ("access", "rw".to_owned())];
+            let dir = dir.into_iter().map(|(key, value)| (key.to_owned(), value.into()));
+            dirs.insert(name.clone(), toml::Value::Table(dir.collect()));
+        }
+        if !dirs.is_empty() {
+            rules.insert("dirs".to_owned(), dirs.into());
+        }
+        if !setting.config.is_empty() {
+            let own = match toml::Table::try_from(&setting.config) {
+                Ok(own) => own,
+                Err(error) => return Ok(Err(Finding::of(format!("`config` cannot be written: {error}")))),
+            };
+            let config = [(bundle.name().to_string(), toml::Value::Table(own))];
+            rules.insert("config".to_owned(), toml::Value::Table(config.into_iter().collect()));
+        }
+        fs::write(self.data().join(RULES_FILE), rules.to_string())?;
+        Ok(Ok(()))
+    }
+
+    /// A host over the store.
+    pub(super) fn host(&self) -> Result<Host, Finding> {
+        self.host_over(self.store.clone())
+    }
+
+    /// A host over another store, in the same folder.
+    pub(super) fn host_over(&self, store: Arc<dyn Store>) -> Result<Host, Finding> {
+        let config = Config {
+            data: self.data(),
+            cache: self.ground.cache.clone(),
+            snapshot_entries: SNAPSHOT_ENTRIES,
+            rules: None,
+            compiler: self.ground.compiler.clone(),
+            compile: CompileLimits::default(),
+        };
+        Host::open(&config, store).map_err(|error| Finding::of(error.to_string()))
+    }
+
+    /// The data folder.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The folder with what is in the workspace at first; for calls it is the workspace.
+    pub(super) fn given(&self) -> PathBuf {
+        self.folder.path().join("workspace")
+    }
+}
+
+/// What is not as it must be with the files of a workspace.
+pub(super) fn check_files(workspace: &Path, files: &Files) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, expected) in files {
+        let found = fs::read(workspace.join(path));
+        match (expected, found) {
+            (Some(expected), Ok(bytes)) => {
+                let found = String::from_utf8_lossy(&bytes);
+                if found != expected.as_str() {
+                    findings.push(Finding::differs(format!("the file {path} is another"), expected, &found));
+                }
+            }
+            (Some(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                findings.push(Finding::of(format!("there is no file {path}")));
+            }
+            (Some(_), Err(error)) => findings.push(Finding::of(format!("the file {path}: {error}"))),
+            (None, Ok(_)) => findings.push(Finding::of(format!("there is a file {path}"))),
+            (None, Err(_)) => {}
+        }
+    }
+    findings
+}

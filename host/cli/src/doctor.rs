@@ -1,0 +1,213 @@
+//! `rewake doctor`: what is here, what is missing, and what to do about it. Looks only; makes nothing but
+//! what any other command would make too.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rewake_runtime::config::{RULES_FILE, Rules};
+use rewake_runtime::workbench::Workbench;
+use rewake_store::{OpenOptions, SqliteStore};
+
+use crate::data::Places;
+use crate::exit::{Failure, Outcome};
+use crate::out::{Out, Style};
+
+/// The target that Rust components are built for.
+const TARGET: &str = "wasm32-wasip2";
+/// Characters of a tool's answer that are shown.
+const ANSWER_CHARS_MAX: usize = 60;
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It is as it must be.
+    Good,
+    /// Something that can be done without is not here.
+    Absent,
+    /// It keeps sessions from running.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+struct Seen {
+    state: State,
+    what: &'static str,
+    detail: String,
+    /// What to do, unless it is good.
+    help: Option<String>,
+}
+
+impl Seen {
+    fn good(what: &'static str, detail: impl Into<String>) -> Seen {
+        Seen { state: State::Good, what, detail: detail.into(), help: None }
+    }
+
+    fn absent(what: &'static str, detail: impl Into<String>, help: impl Into<String>) -> Seen {
+        Seen { state: State::Absent, what, detail: detail.into(), help: Some(help.into()) }
+    }
+
+    fn bad(what: &'static str, detail: impl Into<String>, help: impl Into<String>) -> Seen {
+        Seen { state: State::Bad, what, detail: detail.into(), help: Some(help.into()) }
+    }
+}
+
+/// `rewake doctor`.
+pub(crate) async fn doctor(places: &Places) -> Result<Outcome, Failure> {
+    let mut out = Out::new();
+    let running = vec![data_folder(places), journal(places).await, rules(places), sandbox(places).await];
+    let written = vec![rust(), target(), javascript(), python()];
+    show(&mut out, "to run sessions", &running)?;
+    show(&mut out, "to write bundles", &written)?;
+    out.flush()?;
+    let is_bad = running.iter().any(|seen| seen.state == State::Bad);
+    if is_bad {
+        return Err(Failure::Machine("sessions cannot run here until what is marked `bad` is mended".into()));
+    }
+    Ok(Outcome::Done)
+}
+
+fn show(out: &mut Out, title: &str, all: &[Seen]) -> Result<(), Failure> {
+    out.line(Style::Strong, title)?;
+    for seen in all {
+        let (word, style) = match seen.state {
+            State::Good => ("ok", Style::Plain),
+            State::Absent => ("none", Style::Dim),
+            State::Bad => ("bad", Style::Bad),
+        };
+        out.line(style, &format!("  {word:<5} {:<14} {}", seen.what, seen.detail))?;
+        if let Some(help) = &seen.help {
+            out.line(Style::Plain, &format!("        {help}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn data_folder(places: &Places) -> Seen {
+    const WHAT: &str = "data folder";
+    let shown = places.data.display();
+    match std::fs::metadata(&places.data) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Seen::good(WHAT, format!("{shown} (made by the first session)"))
+        }
+        Err(error) => Seen::bad(WHAT, format!("{shown}: {error}"), "name another one with --data"),
+        Ok(meta) if !meta.is_dir() => {
+            Seen::bad(WHAT, format!("{shown} is no folder"), "name another one with --data")
+        }
+        Ok(meta) if meta.permissions().mode() & 0o022 != 0 => Seen::bad(
+            WHAT,
+            format!("{shown} can be written by others"),
+            format!("give it to its owner alone: chmod 700 {}", crate::text::shell_word(&shown.to_string())),
+        ),
+        Ok(_) => Seen::good(WHAT, shown.to_string()),
+    }
+}
+
+async fn journal(places: &Places) -> Seen {
+    const WHAT: &str = "journal";
+    let file = places.data.join("journal.db");
+    if !file.exists() {
+        return Seen::good(WHAT, "none yet");
+    }
+    match SqliteStore::open(&file, OpenOptions { read_only: true }).await {
+        Ok(store) => {
+            let store = Arc::new(store);
+            let seen = Seen::good(WHAT, format!("{} opens", file.display()));
+            store.close().await;
+            seen
+        }
+        Err(error) => Seen::bad(
+            WHAT,
+            format!("{}: {error}", file.display()),
+            "keep a copy of the data folder before anything else is tried",
+        ),
+    }
+}
+
+fn rules(places: &Places) -> Seen {
+    const WHAT: &str = "rules";
+    let file: PathBuf = places.rules.clone().unwrap_or_else(|| places.data.join(RULES_FILE));
+    match Rules::find(places.rules.as_deref(), &places.data) {
+        Ok(_) if file.exists() => Seen::good(WHAT, file.display().to_string()),
+        Ok(_) => Seen::absent(
+            WHAT,
+            format!("{} is not there", file.display()),
+            "nothing is allowed for good; each session is asked about at the terminal",
+        ),
+        Err(error) => Seen::bad(WHAT, error.to_string(), "correct the file"),
+    }
+}
+
+/// Compiles a component that does nothing, as any other would be.
+async fn sandbox(places: &Places) -> Seen {
+    const WHAT: &str = "sandbox";
+    let tried = async {
+        let workbench =
+            Workbench::open(&places.cache, Some(crate::data::THIS_PROGRAM.into()), Default::default())?;
+        workbench.try_out().await
+    };
+    match tried.await {
+        Ok(()) => Seen::good(WHAT, format!("components compile; kept in {}", places.cache.display())),
+        Err(why) => {
+            Seen::bad(WHAT, why, "64-bit Linux on x86-64 or ARM64, with 2 GiB to compile in, is needed")
+        }
+    }
+}
+
+fn rust() -> Seen {
+    const WHAT: &str = "Rust";
+    match answer("cargo", &["--version"]) {
+        Some(version) => Seen::good(WHAT, version),
+        None => Seen::absent(WHAT, "no cargo", "install Rust with rustup to write components in it"),
+    }
+}
+
+fn target() -> Seen {
+    const WHAT: &str = TARGET;
+    let Some(sysroot) = answer("rustc", &["--print", "sysroot"]) else {
+        return Seen::absent(WHAT, "no rustc", "it comes with Rust");
+    };
+    let libraries = Path::new(&sysroot).join("lib/rustlib").join(TARGET).join("lib");
+    if libraries.is_dir() {
+        return Seen::good(WHAT, "is in the toolchain");
+    }
+    Seen::absent(
+        WHAT,
+        "is not in the toolchain",
+        format!("rustup target add {TARGET}; or, in Rewake's own repository, cargo xtask wasi-target"),
+    )
+}
+
+fn javascript() -> Seen {
+    const WHAT: &str = "JavaScript";
+    match (answer("node", &["--version"]), answer("jco", &["--version"])) {
+        (Some(node), Some(jco)) => Seen::good(WHAT, format!("node {node}, jco {jco}")),
+        (Some(node), None) => {
+            Seen::absent(WHAT, format!("node {node}, no jco"), "npm install --global @bytecodealliance/jco")
+        }
+        (None, _) => Seen::absent(WHAT, "no node", "only needed to write components in JavaScript"),
+    }
+}
+
+fn python() -> Seen {
+    const WHAT: &str = "Python";
+    match (answer("python3", &["--version"]), answer("componentize-py", &["--version"])) {
+        (Some(_), Some(tool)) => Seen::good(WHAT, tool),
+        (Some(python), None) => {
+            Seen::absent(WHAT, format!("{python}, no componentize-py"), "pip install componentize-py")
+        }
+        (None, _) => Seen::absent(WHAT, "no python3", "only needed to write components in Python"),
+    }
+}
+
+/// The first line that a program answers; none if it is not there or fails.
+fn answer(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().next().unwrap_or_default();
+    let line =
+        crate::text::one_line(line, if args == ["--print", "sysroot"] { 4096 } else { ANSWER_CHARS_MAX });
+    (output.status.success() && !line.is_empty()).then_some(line)
+}

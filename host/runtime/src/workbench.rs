@@ -1,0 +1,109 @@
+//! Components outside of a session, for whoever writes or looks at a bundle: made ready and asked what they
+//! have, in the sandbox that sessions use. Grants nothing and journals nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rewake_core::effect::Effect;
+use rewake_core::fact::ComponentPin;
+use rewake_core::grant::Grants;
+
+use crate::bundle::{Bundle, Component, Kind};
+use crate::compiler::{CompileLimits, Compiler};
+use crate::components::Components;
+use crate::config::Rules;
+use crate::convert::effect_in;
+use crate::plan::{self, PlanError};
+
+/// The smallest component: its header alone.
+const EMPTY_COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+
+/// Where components are made ready. Cheap to clone.
+#[derive(Clone)]
+pub struct Workbench {
+    pub(crate) components: Arc<Components>,
+}
+
+/// A tool as its component lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedTool {
+    /// Its name, as the contract allows it.
+    pub name: String,
+    /// What a model is told of it.
+    pub description: String,
+    /// JSON Schema of its input, a JSON object.
+    pub input_schema: String,
+    /// What its author declares; a session caps it by the component's grants.
+    pub effect: Effect,
+}
+
+impl Workbench {
+    /// Over a folder of compiled components. `compiler` is the program that compiles, as in
+    /// [`Config`](crate::Config).
+    ///
+    /// # Errors
+    /// Why this machine cannot run components.
+    pub fn open(
+        cache: &Path,
+        compiler: Option<std::path::PathBuf>,
+        compile: CompileLimits,
+    ) -> Result<Workbench, String> {
+        let components = Components::open(cache, Compiler::new(compiler, compile));
+        let components =
+            components.map_err(|error| format!("this machine cannot run components: {error:?}"))?;
+        Ok(Workbench { components })
+    }
+
+    /// The tools of a component, asked for once and without any grant; none of a component of another kind.
+    ///
+    /// # Errors
+    /// If it does not compile, does not answer, or lists what no session would take.
+    pub async fn tools(&self, bundle: &Bundle, component: &Component) -> Result<Vec<ListedTool>, PlanError> {
+        self.prepare(bundle, component).await?;
+        if component.kind() != Kind::Tool {
+            return Ok(Vec::new());
+        }
+        let pin = bare(bundle, component);
+        let tools = plan::list_tools(&self.components, &pin, bundle, component).await?;
+        let listed = tools.into_iter().map(|(_, def)| ListedTool {
+            name: def.name,
+            description: def.description,
+            input_schema: def.input_schema,
+            effect: effect_in(def.effect),
+        });
+        Ok(listed.collect())
+    }
+
+    /// Compiles a component that does nothing, to see whether this machine can.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub async fn try_out(&self) -> Result<(), String> {
+        let all = self.components.clone();
+        let tried = tokio::task::spawn_blocking(move || all.try_out(&EMPTY_COMPONENT));
+        tried.await.map_err(|error| error.to_string())?
+    }
+
+    /// Compiles a component, if it is not.
+    ///
+    /// # Errors
+    /// Why it does not compile.
+    pub async fn prepare(&self, bundle: &Bundle, component: &Component) -> Result<(), PlanError> {
+        plan::ready(&self.components, bundle, component).await
+    }
+}
+
+/// A component without grants and without configuration.
+fn bare(bundle: &Bundle, component: &Component) -> ComponentPin {
+    ComponentPin {
+        name: component.name().to_owned(),
+        bundle: bundle.name().as_str().to_owned(),
+        kind: component.kind().into(),
+        digest: component.digest,
+        state_version: component.declared.state_version.unwrap_or(0),
+        asks: Grants::default(),
+        grants: Grants::default(),
+        limits: plan::limits(&Rules::none(std::path::PathBuf::new()), component),
+        config: "{}".to_owned(),
+    }
+}
