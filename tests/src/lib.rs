@@ -11,5 +11,6 @@ pub mod running;
 pub mod server;
 pub mod world;
 
+pub use rewake_store::CutStore;
 pub use running::Running;
 pub use world::{Outcome, World};

@@ -171,8 +171,8 @@ impl World {
     /// # Panics
     /// If it cannot be created.
     pub async fn create_with(&self, draft: &Draft, with: &[&Draft]) -> SessionId {
-        let with = with.iter().map(|draft| self.bundle(draft)).collect();
-        let new = NewSession { bundle: self.bundle(draft), with, ..asked_for() };
+        let with = with.iter().map(|draft| self.bundle(draft).into()).collect();
+        let new = NewSession { bundle: self.bundle(draft).into(), with, ..asked_for() };
         self.own().create(&new).await.expect("a session").id
     }
 
@@ -181,7 +181,7 @@ impl World {
     /// # Errors
     /// As the host says.
     pub async fn try_create(&self, draft: &Draft) -> Result<SessionId, HostError> {
-        let new = NewSession { bundle: self.bundle(draft), ..asked_for() };
+        let new = NewSession { bundle: self.bundle(draft).into(), ..asked_for() };
         self.own().create(&new).await.map(|made| made.id)
     }
 

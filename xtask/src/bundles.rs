@@ -117,6 +117,22 @@ build = "npm run build"
     }
 
     #[test]
+    fn our_own_bundles_name_what_cargo_makes_of_them() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for folder in ["plugins", "examples"] {
+            let found = find(&root.join(folder)).unwrap();
+            assert!(!found.is_empty(), "{folder}");
+            for component in found {
+                let manifest: Table = fs::read_to_string(&component.manifest).unwrap().parse().unwrap();
+                let artifact = manifest["component"][component.name.as_str()]["artifact"].as_str();
+                let file = component.package.replace('-', "_");
+                let expected = format!("../../target/wasm32-wasip2/guest/{file}.wasm");
+                assert_eq!(artifact, Some(expected.as_str()), "{}", component.manifest.display());
+            }
+        }
+    }
+
+    #[test]
     fn an_error_names_the_file_and_the_component() {
         for (line, problem) in [
             ("build = \"cargo build\"\nsource = \"a.wasm\"", "names no package"),

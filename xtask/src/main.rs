@@ -26,6 +26,7 @@ Set-up and checks of this repository.
   cargo xtask wasi-target          put the wasm32-wasip2 standard library into the Rust toolchain
   cargo xtask guests               build every plugin, example and test guest as a component
   cargo xtask build                guests, then the `rewake` program
+  cargo xtask docs                 write docs/wit.md from the plugin contract
   cargo xtask test                 set-up, then every check and test
   cargo xtask test --quick         without clippy and the documentation
   cargo xtask test -- FILTER…      only the tests whose names match, after set-up";
@@ -61,6 +62,7 @@ fn dispatch(arguments: &[&str]) -> Result {
             console::line(&program.display().to_string());
             Ok(())
         }
+        ["docs"] => setup::docs(&Workspace::find()?),
         ["demo"] => demo::run(&Workspace::find()?),
         ["test", options @ ..] => checks::run(&Workspace::find()?, &checks::Options::parse(options)?),
         _ => Err(format!("`cargo xtask {}` is not a command.\n\n{USAGE}", arguments.join(" "))),

@@ -31,6 +31,13 @@ pub(crate) fn everything(workspace: &Workspace) -> Result {
     native(workspace, &["--workspace", "--all-targets"])
 }
 
+/// Has the test that compares docs/wit.md with the contract write it: parsing WIT is built once, for tests.
+pub(crate) fn docs(workspace: &Workspace) -> Result {
+    let mut command = workspace.cargo(&["test", "--quiet", "--package", "rewake-tests", "--test", "tidy"]);
+    command.args(["--", "--exact", "the_reference_is_what_the_contract_says"]);
+    process::run(command.env("REWAKE_DOCS_WRITE", "1"))
+}
+
 fn native(workspace: &Workspace, selection: &[&str]) -> Result {
     let compiled = fs::read_dir(workspace.target.join("debug/deps")).is_ok_and(|entries| {
         entries.flatten().any(|entry| wasi_target::is_library(&entry.path(), "wasmtime"))

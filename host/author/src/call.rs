@@ -84,7 +84,11 @@ fn workspace(place: &Place) -> Result<(PathBuf, Copied, Option<TempDir>), CallEr
         Place::InPlace(folder) => {
             let is_folder = Path::is_dir(folder);
             let folder = folder.clone();
-            if is_folder { Ok((folder, Copied::default(), None)) } else { Err(WorkspaceError::NoFolder(folder).into()) }
+            if is_folder {
+                Ok((folder, Copied::default(), None))
+            } else {
+                Err(WorkspaceError::NoFolder(folder).into())
+            }
         }
         Place::Empty => {
             let made = made()?;

@@ -102,6 +102,9 @@ pub(crate) struct Run {
     /// Folder that is copied into the session's workspace; the folder itself stays as it is
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Have the scripted model play this script, whatever model the agent names
+    #[arg(long, value_name = "FILE", conflicts_with = "session")]
+    pub(crate) script: Option<PathBuf>,
     /// Go on with this session
     #[arg(long, value_name = "ID", value_parser = session)]
     pub(crate) session: Option<SessionId>,
@@ -330,6 +333,7 @@ mod tests {
             (&["run", "--session", "ses_1", "--with", "b"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--workspace", "w"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--grant-asked"], ArgumentConflict),
+            (&["run", "--session", "ses_1", "--script", "s.toml"], ArgumentConflict),
             (&["show", "1"], ValueValidation),
             (&["sessions", "--limit", "0"], ValueValidation),
             (&["events", "ses_1", "--types", "tool"], ValueValidation),

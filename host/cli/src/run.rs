@@ -5,6 +5,7 @@ mod follow;
 mod prompt;
 
 use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use rewake_core::Refusal;
@@ -12,6 +13,8 @@ use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
+use rewake_runtime::bundle::TEXT_BYTES_MAX;
+use rewake_runtime::providers::script::Script;
 use rewake_runtime::{Approval, HostError, Made, NewSession};
 use rewake_store::{Sessions as _, Store, StoreError};
 use rewake_wire::{Fault, Part, Sender};
@@ -52,7 +55,7 @@ pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> 
                 approval: args.grant_asked.then(|| Approval::of_all(operator())),
                 origin: operator(),
                 labels: Default::default(),
-                script: None,
+                script: args.script.as_deref().map(read_script).transpose()?,
             };
             let opened = places.host(places.write().await?)?;
             let result = async {
@@ -233,6 +236,21 @@ fn read_message(message: String) -> Result<String, Failure> {
         Err(error) if cut => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         Err(_) => Err(Failure::Usage("the message on standard input is no UTF-8 text".into())),
     }
+}
+
+/// A script, looked at before a session is made for it.
+fn read_script(path: &Path) -> Result<Vec<u8>, Failure> {
+    let shown = path.display().to_string();
+    let unread = |why: String| Failure::Usage(format!("the script {shown} cannot be read: {why}"));
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| unread(error.to_string()))?;
+    file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unread(error.to_string()))?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        return Err(unread(format!("it is larger than {}", describe::bytes(TEXT_BYTES_MAX))));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| unread("it is no UTF-8 text".into()))?;
+    Script::parse(&text, &shown).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(text.into_bytes())
 }
 
 fn sender() -> Sender {

@@ -1,10 +1,12 @@
-//! `rewake workspace`: a session's work, seen and taken out. Reads workspaces; never changes one.
+//! `rewake workspace`: a session's work, seen and taken out, and files brought in for it.
+
+mod import;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use rewake_core::ids::SessionId;
+use rewake_core::ids::{Digest, SessionId};
 use rewake_runtime::baseline::{self, ApplyError, Baseline, Change, Thing};
 use rewake_runtime::workspace;
 use similar::TextDiff;
@@ -23,7 +25,7 @@ const CONTEXT_LINES: usize = 3;
 /// What can be done with a session's workspace.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkspaceCommand {
-    /// Show what a session changed in its workspace
+    /// Show what a session changed in its workspace: what was there at first, or was imported, is not its doing
     Diff {
         /// The session
         #[arg(value_parser = args::session)]
@@ -49,6 +51,19 @@ pub(crate) enum WorkspaceCommand {
         #[arg(long)]
         apply: bool,
     },
+    /// Copy a folder's files into the workspace of a session with no open turn: they replace what has the same
+    /// path, and the rest stays
+    Import {
+        /// The session
+        #[arg(value_parser = args::session)]
+        id: SessionId,
+        /// The folder; it stays as it is
+        #[arg(value_name = "DIR")]
+        from: PathBuf,
+        /// Nothing stays: the workspace becomes a copy of DIR
+        #[arg(long)]
+        replace: bool,
+    },
 }
 
 /// `rewake workspace`.
@@ -66,6 +81,7 @@ pub(crate) async fn workspace(places: &Places, command: WorkspaceCommand) -> Res
                 (None, false) => Err(Failure::Usage("name the folder to export to".into())),
             }
         }
+        WorkspaceCommand::Import { id, from, replace } => import::import(places, &id, from, replace).await,
     }
 }
 
@@ -104,7 +120,10 @@ fn diff(here: &Here, against: Option<PathBuf>, names: bool) -> Result<Outcome, F
     let noted = here.noted()?;
     let after = baseline::scan(&here.folder).map_err(|error| Failure::io("reading the workspace", error))?;
     let changes = baseline::changes(&noted.tree, &after);
-    let against = against.or_else(|| noted.source.clone()).filter(|folder| folder.is_dir());
+    let against = Against {
+        is_noted: against.is_none(),
+        folder: against.or_else(|| noted.source.clone()).filter(|folder| folder.is_dir()),
+    };
     let mut out = Out::new();
     for (path, change) in &changes {
         let word = match change {
@@ -120,7 +139,7 @@ fn diff(here: &Here, against: Option<PathBuf>, names: bool) -> Result<Outcome, F
         let style = if names { Style::Plain } else { Style::Strong };
         out.line(style, &format!("{word} {path}{kind}"))?;
         if !names {
-            lines(&mut out, here, noted, against.as_deref(), path, *change)?;
+            lines(&mut out, here, noted, &against, path, *change)?;
         }
     }
     out.flush()?;
@@ -132,12 +151,29 @@ fn diff(here: &Here, against: Option<PathBuf>, names: bool) -> Result<Outcome, F
     Ok(Outcome::Done)
 }
 
+/// What lines are compared with.
+struct Against {
+    folder: Option<PathBuf>,
+    /// It is the folder that the workspace came from, and counts only for what is there as it was given.
+    is_noted: bool,
+}
+
+impl Against {
+    fn read(&self, path: &str, given: Option<&Thing>) -> Option<Vec<u8>> {
+        let bytes = baseline::read(self.folder.as_deref()?, path, TEXT_BYTES_MAX).ok().flatten()?;
+        match given {
+            Some(Thing::File { digest, .. }) if self.is_noted && Digest::of(&bytes) != *digest => None,
+            _ => Some(bytes),
+        }
+    }
+}
+
 /// The lines of a text file that changed.
 fn lines(
     out: &mut Out,
     here: &Here,
     noted: &Baseline,
-    against: Option<&Path>,
+    against: &Against,
     path: &str,
     change: Change,
 ) -> Result<(), Failure> {
@@ -146,7 +182,7 @@ fn lines(
     let before = match change {
         Change::Added => Some(Vec::new()),
         Change::Changed | Change::Removed if !is_file(noted.tree.get(path)) => return Ok(()),
-        Change::Changed | Change::Removed => against.and_then(read),
+        Change::Changed | Change::Removed => against.read(path, noted.tree.get(path)),
     };
     let after = match change {
         Change::Removed => Some(Vec::new()),

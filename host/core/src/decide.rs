@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use crate::command::Row;
 use crate::entry::Draft;
 use crate::error::Refusal;
-use crate::fact::{Created, Ending, LogLines, Next, Observed, Scope, StateRef};
+use crate::fact::{Created, Ending, LogLines, Next, Observed, Scope, StateRef, WorkspaceImported};
 use crate::grant::Grants;
 use crate::ids::{HostId, Seed, Timestamp};
 use crate::recovery;
 use crate::session::Session;
-use crate::transitions::{firing::Firing, grants, life, record, step, turn};
+use crate::transitions::{firing::Firing, grants, life, record, step, turn, workspace};
 
 /// Everything that can happen to a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub enum Input {
     Load(LoadInput),
     /// What each of its components may use by the operator's rules of now, in the order of the pins.
     Grants(Vec<Grants>),
+    /// Files are to be brought into its workspace.
+    Import(WorkspaceImported),
     /// The host lets go of it in good order.
     Unload {
         /// `idle`, `shutdown`.
@@ -152,6 +154,7 @@ pub fn decide(session: &Session, input: Input) -> Result<Decision, Refusal> {
         Input::Create(created) => life::create(session, *created),
         Input::Load(load) => recovery::load(session, load),
         Input::Grants(now) => grants::in_force(session, now),
+        Input::Import(body) => workspace::import(session, body),
         Input::Unload { why } => life::unload(session, why),
         Input::Advance(advance) => turn::advance(session, advance),
         Input::Record(draft) => record::record(session, draft),

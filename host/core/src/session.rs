@@ -13,7 +13,7 @@ use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, Step
 use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::limits;
-use crate::transitions::{call, grants, hook, inbox, life, step, turn};
+use crate::transitions::{call, grants, hook, inbox, life, step, turn, workspace};
 
 /// A session, folded from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,10 @@ pub struct Session {
     /// What components may use, where it is less than what was pinned.
     #[serde(default)]
     pub grants: BTreeMap<u32, Grants>,
+    /// The workspace's tree by the newest import since it was last loaded: whoever loads it sees to it that it is
+    /// in place.
+    #[serde(default)]
+    pub imported: Option<Digest>,
     /// How it ended for good.
     pub ended: Option<Ended>,
     /// Hooks that have answered to its end.
@@ -280,6 +284,7 @@ impl Session {
             questions: BTreeSet::new(),
             load: Load::default(),
             grants: BTreeMap::new(),
+            imported: None,
             ended: None,
             farewells: BTreeSet::new(),
             usage: Usage::default(),
@@ -356,6 +361,7 @@ impl Session {
             Fact::AgentMessage(body) => turn::said(self, body),
             Fact::ToolsRequested(_) | Fact::LogLines(_) | Fact::Custom(_) => Ok(()),
             Fact::GrantsNarrowed(body) => grants::narrowed(self, body),
+            Fact::WorkspaceImported(body) => workspace::imported(self, body),
             Fact::SnapshotTaken(_) | Fact::SnapshotRejected(_) => Ok(()),
         }
     }

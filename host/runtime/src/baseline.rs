@@ -1,4 +1,5 @@
-//! What a session's workspace held when it was made, and what has become of it: the way its work gets out.
+//! What a session was given (what its workspace held when it was made, and what was imported since), and what has
+//! become of it: the way its work gets out.
 //! Knows files and digests; knows no session but by name, and changes no workspace.
 
 use std::collections::BTreeMap;
@@ -13,6 +14,10 @@ use rewake_core::ids::{Digest, SessionId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use walkdir::WalkDir;
+
+pub(crate) use self::given::digest;
+
+mod given;
 
 /// Bytes of a baseline that are read back: a hundred thousand files with long names.
 const BASELINE_BYTES_MAX: u64 = 256 << 20;
@@ -41,7 +46,7 @@ pub enum Thing {
 /// A tree, by the paths in it, with `/` between their parts.
 pub type Tree = BTreeMap<String, Thing>;
 
-/// What a workspace held when it was made.
+/// What a session was given: what its workspace held when it was made, and what was imported since.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     /// The folder it was copied from.
@@ -90,13 +95,16 @@ impl Baseline {
     ) -> std::io::Result<()> {
         let source = source.and_then(|source| source.canonicalize().ok());
         let baseline = Baseline { source, tree: scan(workspace)? };
-        let file = path(data, session);
-        let folder = file.parent().unwrap_or(data);
+        baseline.write(&path(data, session))
+    }
+
+    pub(crate) fn write(&self, file: &Path) -> std::io::Result<()> {
+        let folder = file.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut new, &baseline)?;
+        serde_json::to_writer(&mut new, self)?;
         new.flush()?;
-        new.persist(&file)?;
+        new.persist(file)?;
         Ok(())
     }
 
@@ -121,7 +129,8 @@ impl Baseline {
     }
 }
 
-fn path(data: &Path, session: &SessionId) -> PathBuf {
+/// Where it is noted.
+pub(crate) fn path(data: &Path, session: &SessionId) -> PathBuf {
     data.join("baselines").join(format!("{session}.json"))
 }
 

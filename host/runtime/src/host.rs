@@ -1,6 +1,7 @@
 //! The host: one process able to run sessions. Creates, loads and lets go of them, and takes commands;
 //! what a session does is its driver's.
 
+mod importing;
 mod install;
 mod read;
 pub mod solo;
@@ -22,6 +23,7 @@ use rewake_wire::Sender;
 use thiserror::Error;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
+pub use self::importing::Import;
 use self::install::kept;
 pub use self::install::{Candidate, catalogue, complete, find, gather};
 pub use self::read::{events, pins, verify};
@@ -30,7 +32,7 @@ use crate::baseline::Baseline;
 use crate::bundle::Bundle;
 use crate::compiler::{CompileLimits, Compiler};
 use crate::components::Components;
-use crate::config::Rules;
+use crate::config::{Limits, Rules};
 use crate::context::SessionContext;
 use crate::driver::{Driver, Options, corrupt_fault};
 use crate::egress::{Egress, HttpLimits};
@@ -133,14 +135,23 @@ impl Host {
     /// # Errors
     /// If the operator's rules are not as they must be, or the engines or the host's lock cannot be had.
     pub fn open(config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
-        let id =
-            HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
-        let lock = HostLock::take(&config.data, &id)?;
-        workspace::sweep(&config.data);
         let limits = Rules::find(config.rules.as_deref(), &config.data).map_err(HostError::Rules)?.limits;
         let compiler = Compiler::new(config.compiler.clone(), limits.compile.over(config.compile));
         let components = Components::open(&config.cache, compiler)
             .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:?}")))?;
+        Host::over(config, store, components, &limits)
+    }
+
+    fn over(
+        config: &Config,
+        store: Arc<dyn Store>,
+        components: Arc<Components>,
+        limits: &Limits,
+    ) -> Result<Host, HostError> {
+        let id =
+            HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
+        let lock = HostLock::take(&config.data, &id)?;
+        workspace::sweep(&config.data);
         Ok(Host(Arc::new(Inner {
             id,
             data: config.data.clone(),
@@ -334,6 +345,7 @@ impl Host {
                 return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
             }
         };
+        self.settle_imports(id, folded.session.imported).await?;
         let folder = workspace::path(&self.0.data, id);
         if folded.session.ended.is_none() && !workspace::is_there(&folder) {
             let folder = folder.display();

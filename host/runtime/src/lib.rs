@@ -39,7 +39,7 @@ mod way_out;
 pub mod workbench;
 pub mod workspace;
 
-pub use host::{Config, Host, HostError, Made};
+pub use host::{Config, Host, HostError, Import, Made};
 pub use loaded::Loaded;
 pub use plan::{Approval, NewSession, PlanError};
 

@@ -13,6 +13,8 @@ use walkdir::WalkDir;
 
 use crate::config::WorkspaceBounds;
 
+pub(crate) mod staged;
+
 /// Files, folders and links of a workspace as it is copied in; and afterwards, unless the operator says
 /// otherwise.
 pub const FILES_MAX: u64 = 100_000;
@@ -47,6 +49,14 @@ pub enum WorkspaceError {
         folder: PathBuf,
         /// The data in it.
         data: PathBuf,
+    },
+    /// A workspace would hold too much with it.
+    #[error("with what is brought in the workspace would have more than {max} {what}; bring in less, or see [limits.workspace] of the rules")]
+    Full {
+        /// `files` or `bytes`.
+        what: &'static str,
+        /// The bound.
+        max: u64,
     },
     /// A file of it cannot be read, or its copy not be written.
     #[error("{}: {source}", path.display())]

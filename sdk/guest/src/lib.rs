@@ -99,6 +99,11 @@ mod tests;
 pub mod tool;
 pub mod workspace;
 
+/// The authors' guide, whose examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/authors.md")]
+mod guide {}
+
 // The attributes write `::rewake_sdk::…`; this crate's own tests use them too.
 #[cfg(test)]
 extern crate self as rewake_sdk;

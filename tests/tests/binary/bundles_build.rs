@@ -82,6 +82,27 @@ fn used_bundles_are_pinned_by_what_they_are_now() {
 }
 
 #[test]
+fn a_bundle_used_by_name_is_the_installed_one() {
+    let program = Program::new();
+    let (folder, named) = written(&program, &copying());
+    let manifest = fs::read_to_string(folder.join("bundle.toml")).unwrap();
+    let manifest = manifest.replace("api = \"0.1\"", "api = \"0.1\"\nuse = [\"test/hooks@0.1\"]");
+    fs::write(folder.join("bundle.toml"), manifest).unwrap();
+    let missing = program.run(&["bundle", "build", &named]).expect(2);
+    missing.says(&["the bundle `test/hooks` is not installed", "rewake bundle install"]);
+    assert!(!folder.join("bundle.lock").exists());
+
+    let beside = program.beside("hooks");
+    Draft::new("test/hooks").hook(&[], "[[component.probe.on]]\nevent = \"SessionStart\"").write(&beside);
+    let hooks = text(&beside);
+    program.run(&["bundle", "build", &hooks]).expect(0);
+    program.run(&["bundle", "install", &hooks]).expect(0);
+    program.run(&["bundle", "build", &named]).expect(0);
+    let lock = fs::read_to_string(folder.join("bundle.lock")).unwrap();
+    assert!(lock.contains("[[use]]\nname = \"test/hooks\"\nversion = \"0.1.0\""), "{lock}");
+}
+
+#[test]
 fn a_build_that_fails_says_which_component_and_leaves_what_was_there() {
     let program = Program::new();
     let (folder, named) = written(&program, "echo all is lost >&2; exit 3");

@@ -1,8 +1,8 @@
 //! What an author is told of a bundle that loads and is most likely not meant so; and what anybody can see of
 //! a bundle before anything of it runs.
 
-use rewake_tests::bundles::Draft;
-use rewake_tests::program::{Ended, Program};
+use rewake_tests::bundles::{Draft, guest, root};
+use rewake_tests::program::{Ended, Program, text};
 use serde_json::Value;
 
 fn check(draft: &Draft, code: i32) -> Ended {
@@ -31,9 +31,15 @@ fn found(draft: &Draft, words: &str) -> Value {
 }
 
 #[test]
-fn a_bundle_as_it_should_be_has_nothing_to_be_said_of() {
-    let told = check(&Draft::scripted(), 0).stdout;
-    assert!(told.contains("0 errors and 0 warnings") && !told.contains("help:"), "{told}");
+fn our_own_bundles_have_nothing_to_be_said_of() {
+    let program = Program::new();
+    for folder in
+        ["plugins/assistant", "plugins/files", "plugins/guard", "examples/tool", "examples/publisher"]
+    {
+        let bundle = text(&root().join(folder));
+        let told = program.run(&["bundle", "check", &bundle, "--strict"]).expect(0).stdout;
+        assert!(told.contains("0 errors and 0 warnings"), "{folder}: {told}");
+    }
 }
 
 #[test]
@@ -77,12 +83,12 @@ fn asks_are_held_against_imports() {
         Draft::new("test/asks").toml(&toml)
     };
     let http = "http = [{ host = \"api.example.com\", methods = [\"GET\"], why = \"the test\" }]";
-    let silent = manifest(http).file("t.wasm", rewake_tests::bundles::guest("tool_pure"));
+    let silent = manifest(http).file("t.wasm", guest("tool_pure"));
     assert!(found(&silent, "does not import the contract's http")["line"].is_u64());
-    let eager = manifest("").file("t.wasm", rewake_tests::bundles::guest("tool_http"));
+    let eager = manifest("").file("t.wasm", guest("tool_http"));
     assert_eq!(found(&eager, "every request will be denied")["severity"], "warning");
     let curt = manifest("fs = [{ mount = \"/w\", source = \"workspace\", access = \"ro\" }]");
-    let curt = curt.file("t.wasm", rewake_tests::bundles::guest("tool_files"));
+    let curt = curt.file("t.wasm", guest("tool_files"));
     assert_eq!(found(&curt, "does not say why it asks for the mount /w")["severity"], "note");
 }
 
@@ -90,7 +96,7 @@ fn asks_are_held_against_imports() {
 fn a_component_that_does_not_answer_is_an_error_at_its_place() {
     let toml = "[component.t]\nkind = \"tool\"\nsource = \"t.wasm\"\n[component.t.limits]\nfuel = 1";
     let draft = Draft::new("test/silent").toml(toml);
-    let draft = draft.file("t.wasm", rewake_tests::bundles::guest("tool_pure"));
+    let draft = draft.file("t.wasm", guest("tool_pure"));
     let finding = found(&draft, "list-tools was ended");
     assert_eq!((finding["severity"].as_str(), finding["line"].is_u64()), (Some("error"), true), "{finding}");
 }

@@ -23,7 +23,7 @@ async fn made(world: &World, bytes: Vec<u8>, compile: CompileLimits) -> Result<(
     let config = Config { compiler: Some(file()), compile, cache, ..world.config() };
     let host = Host::open(&config, world.store.clone()).expect("a host");
     let bundle = world.bundle(&with_bytes(bytes));
-    match host.create(&NewSession { bundle, origin: "test".into(), ..NewSession::default() }).await {
+    match host.create(&NewSession { bundle: bundle.into(), origin: "test".into(), ..NewSession::default() }).await {
         Ok(_) => Ok(()),
         Err(HostError::Plan(PlanError::Compile { component, why })) => {
             assert_eq!(component, "test/bytes:harness");

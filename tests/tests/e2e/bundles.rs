@@ -42,7 +42,7 @@ async fn a_missing_file_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_without_a_manifest_is_no_bundle() {
     let world = World::new().await;
-    let new = rewake_runtime::NewSession { bundle: world.path().join("none"), ..Default::default() };
+    let new = rewake_runtime::NewSession { bundle: world.path().join("none").into(), ..Default::default() };
     let error = world.host().create(&new).await.expect_err("there is none").to_string();
     assert!(error.contains("none") && error.contains("bundle.toml"), "{error}");
 }

@@ -39,12 +39,12 @@ impl Ruled {
     }
 
     async fn create(&self, approval: Option<Approval>) -> SessionId {
-        let new = NewSession { bundle: self.bundle.clone(), approval, ..asked_for() };
+        let new = NewSession { bundle: self.bundle.clone().into(), approval, ..asked_for() };
         self.world.own().create(&new).await.expect("a session").id
     }
 
     async fn refused(&self) -> String {
-        let new = NewSession { bundle: self.bundle.clone(), ..asked_for() };
+        let new = NewSession { bundle: self.bundle.clone().into(), ..asked_for() };
         self.world.own().create(&new).await.expect_err("it is refused").to_string()
     }
 

@@ -297,7 +297,7 @@ async fn a_secret_is_sent_and_seen_nowhere() {
     let world = World::new().await;
     let config = Config { rules: Some(rules), ..world.config() };
     let host = Host::open(&config, world.store.clone()).unwrap();
-    let new = rewake_runtime::NewSession { bundle: world.bundle(&bundle), ..asked_for() };
+    let new = rewake_runtime::NewSession { bundle: world.bundle(&bundle).into(), ..asked_for() };
     let id = host.create(&new).await.unwrap().id;
     let fetches = json!([
         { "url": server.url("/") },

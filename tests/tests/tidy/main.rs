@@ -5,12 +5,14 @@
 //! file names and manifests, and nothing of what the code does.
 
 mod dependencies;
+mod examples;
 mod functions;
 mod manifests;
 mod purity;
 mod readme;
 mod text;
 mod tree;
+mod wit;
 
 use tree::{Tree, assert_none};
 
@@ -76,4 +78,21 @@ fn git_tracks_no_built_file() {
 #[test]
 fn the_readme_starts_with_the_two_commands() {
     assert_none(readme::first_commands(readme::FILE, &Tree::read().text(readme::FILE)));
+}
+
+#[test]
+fn examples_are_small_and_tested() {
+    let tree = Tree::read();
+    let of_examples = tree.present.iter().filter(|path| path.starts_with("examples/"));
+    let files: Vec<(&str, String)> = of_examples.map(|path| (path.as_str(), tree.text(path))).collect();
+    assert_none(examples::small(&files));
+}
+
+#[test]
+fn the_reference_is_what_the_contract_says() {
+    let made = wit::of_the_tree(&tree::root());
+    if std::env::var_os(wit::WRITE).is_some() {
+        std::fs::write(tree::root().join(wit::FILE), &made).expect("the reference can be written");
+    }
+    assert_none(wit::fresh(&Tree::read().text(wit::FILE), &made));
 }

@@ -110,6 +110,20 @@ mod tests {
         Event { seq, kind: kind.into(), data }
     }
 
+    /// Whatever the numbers are.
+    #[test]
+    fn the_readme_shows_every_claim() {
+        let words = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        let page = include_str!("../../../README.md");
+        let (_, shown) = page.split_once("<!-- the demo says -->").expect("what the demo says");
+        let (shown, _) = shown.split_once("<!-- end of what the demo says -->").expect("its end");
+        let shown = words(shown);
+        for finding in findings(&[], "", true) {
+            let claim = words(&format!("holds: {}", finding.text));
+            assert!(shown.contains(&claim), "{claim:?} is not in:\n{shown}");
+        }
+    }
+
     #[test]
     fn a_call_without_an_end_and_one_with_two_are_found() {
         let start = || event(1, "tool.started", json!({}));

@@ -46,7 +46,7 @@ pub(super) async fn hook(suite: &Suite, options: &Options, case: &Case, hook: &H
 }
 
 async fn ready(suite: &Suite, options: &Options, case: &Case) -> Result<(Bed, Solo), Finding> {
-    let bed = Bed::make(&options.ground, &case.setting, suite.bundle())?;
+    let bed = Bed::make(&options.ground, &case.setting, suite)?;
     let host = bed.host()?;
     let solo = host.solo(suite.bundle(), &SoloGrants::Asked, &bed.given()).await;
     let solo = solo.map_err(|error| Finding::of(error.to_string()))?;

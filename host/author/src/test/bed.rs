@@ -10,20 +10,22 @@ use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_runtime::bundle::Bundle;
 use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::config::RULES_FILE;
+use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{Config, Host, workspace};
 use rewake_store::{MemoryStore, Store};
 use tempfile::TempDir;
 
+use super::Suite;
 use super::cases::{Files, Given, Setting};
 use super::report::Finding;
 
 /// What the runs of all cases share.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Ground {
     /// The folder of compiled components.
     pub cache: PathBuf,
-    /// The program that compiles, as in [`Config`].
-    pub compiler: Option<PathBuf>,
+    /// What has made components ready.
+    pub bench: Workbench,
 }
 
 /// What one case is run in.
@@ -36,11 +38,17 @@ pub(super) struct Bed {
 
 impl Bed {
     /// Makes one, with the case's directories and configuration as an operator would write them.
-    pub(super) fn make(ground: &Ground, setting: &Setting, bundle: &Bundle) -> Result<Bed, Finding> {
+    pub(super) fn make(ground: &Ground, setting: &Setting, suite: &Suite) -> Result<Bed, Finding> {
+        let given = match &setting.workspace {
+            Given::Folder(from) => Some(from),
+            Given::Nothing | Given::Files(_) => None,
+        };
+        given.into_iter().chain(setting.dirs.values()).try_for_each(|from| stays_in(suite.folder(), from))?;
         let folder = tempfile::Builder::new().prefix("rewake-test-").tempdir();
         let folder = folder.map_err(|error| Finding::machine("a folder for the test", &error))?;
         let bed = Bed { folder, ground: ground.clone(), store: Arc::new(MemoryStore::new()) };
-        bed.lay(setting, bundle).map_err(|error| Finding::machine("the test's folders", &error))??;
+        bed.lay(setting, suite.bundle())
+            .map_err(|error| Finding::machine("the test's folders", &error))??;
         Ok(bed)
     }
 
@@ -102,10 +110,10 @@ impl Bed {
             cache: self.ground.cache.clone(),
             snapshot_entries: SNAPSHOT_ENTRIES,
             rules: None,
-            compiler: self.ground.compiler.clone(),
+            compiler: None,
             compile: CompileLimits::default(),
         };
-        Host::open(&config, store).map_err(|error| Finding::of(error.to_string()))
+        Host::open_on(&self.ground.bench, &config, store).map_err(|error| Finding::of(error.to_string()))
     }
 
     /// The data folder.
@@ -116,6 +124,20 @@ impl Bed {
     /// The folder with what is in the workspace at first; for calls it is the workspace.
     pub(super) fn given(&self) -> PathBuf {
         self.folder.path().join("workspace")
+    }
+}
+
+/// Sees to it that a file or folder that a case names is below the bundle's folder, wherever links lead: whoever
+/// tests a bundle of somebody else lends it nothing.
+pub(super) fn stays_in(folder: &Path, path: &Path) -> Result<(), Finding> {
+    let root =
+        folder.canonicalize().map_err(|error| Finding::machine(&folder.display().to_string(), &error))?;
+    // What is not there yet stands where the folder that will hold it does.
+    let there = path.ancestors().find(|at| fs::symlink_metadata(at).is_ok()).unwrap_or(folder);
+    match there.canonicalize() {
+        Ok(true_path) if true_path.starts_with(&root) => Ok(()),
+        Ok(_) => Err(Finding::of(format!("{} leads out of the bundle's folder", path.display()))),
+        Err(error) => Err(Finding::machine(&path.display().to_string(), &error)),
     }
 }
 
@@ -140,4 +162,46 @@ pub(super) fn check_files(workspace: &Path, files: &Files) -> Vec<Finding> {
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_out_of_the_bundle_is_refused() {
+        let all = tempfile::tempdir().expect("a folder");
+        let bundle = all.path().join("bundle");
+        fs::create_dir_all(bundle.join("tests/in")).expect("a folder");
+        std::os::unix::fs::symlink(all.path(), bundle.join("tests/out")).expect("a link");
+        std::os::unix::fs::symlink(all.path().join("nothing"), bundle.join("tests/nowhere")).expect("a link");
+        for (path, stays) in [
+            ("tests/in", true),
+            ("tests/expected/new.txt", true),
+            ("tests/out", false),
+            ("tests/out/bundle", true),
+            ("tests/out/new.txt", false),
+            ("tests/nowhere", false),
+        ] {
+            assert_eq!(stays_in(&bundle, &bundle.join(path)).is_ok(), stays, "{path}");
+        }
+    }
+
+    #[test]
+    fn files_are_compared_or_must_not_be_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("a"), "one\n").expect("a file");
+        let files =
+            |name: &str, text: Option<&str>| Files::from([(name.to_owned(), text.map(str::to_owned))]);
+        for (name, text, what) in [
+            ("a", Some("one\n"), None),
+            ("a", Some("two\n"), Some("the file a is another")),
+            ("a", None, Some("there is a file a")),
+            ("b", None, None),
+            ("b", Some(""), Some("there is no file b")),
+        ] {
+            let found = check_files(folder.path(), &files(name, text));
+            assert_eq!(found.first().map(|found| found.what.as_str()), what, "{name} {text:?}");
+        }
+    }
 }

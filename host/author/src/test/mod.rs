@@ -37,7 +37,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const FILES_MAX: usize = 1_000;
 
 /// How cases are run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// What all runs share.
     pub ground: Ground,

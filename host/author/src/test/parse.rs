@@ -183,15 +183,18 @@ impl Reading<'_> {
         let workspace = match fields.value("workspace") {
             None => Given::Nothing,
             Some(value) => match value.get_ref() {
-                DeValue::String(_) => {
-                    self.path(fields, "workspace").map_or(Given::Nothing, Given::Folder)
-                }
+                DeValue::String(_) => self.path(fields, "workspace").map_or(Given::Nothing, Given::Folder),
                 DeValue::Table(_) => {
                     let table = fields.inline_table("workspace", value);
                     Given::Files(table.map(|table| self.given(&table)).unwrap_or_default())
                 }
                 other => {
-                    fields.wrong_type::<()>("workspace", value.span(), "a folder, or files with their text", other);
+                    fields.wrong_type::<()>(
+                        "workspace",
+                        value.span(),
+                        "a folder, or files with their text",
+                        other,
+                    );
                     Given::Nothing
                 }
             },
@@ -200,9 +203,10 @@ impl Reading<'_> {
         if let Some(table) = fields.table("dirs") {
             for (name, value) in table.entries() {
                 match value.get_ref() {
-                    DeValue::String(text) => {
+                    DeValue::String(text) if is_inside(text) => {
                         dirs.insert(name.to_owned(), self.folder.join(text.as_ref()));
                     }
+                    DeValue::String(text) => table.report(value.span(), astray(text)),
                     other => {
                         table.wrong_type::<()>(name, value.span(), "a folder", other);
                     }
@@ -253,7 +257,9 @@ impl Reading<'_> {
 
     /// A file or folder beside the test.
     fn path(&self, fields: &Fields<'_>, key: &'static str) -> Option<PathBuf> {
-        fields.some_text(key).map(|path| self.folder.join(path.get_ref()))
+        let inside =
+            |text: &str| if is_inside(text) { Ok(self.folder.join(text)) } else { Err(astray(text)) };
+        fields.parsed(key, "a string", inside).map(|path| path.into_inner())
     }
 }
 
@@ -265,6 +271,11 @@ fn is_inside(path: &str) -> bool {
 fn outside(path: &str) -> Invalid {
     Invalid::new(format!("{} is no path in the workspace", quote(path)))
         .help("write it from the workspace on, without `..`: \"notes/a.txt\"")
+}
+
+fn astray(path: &str) -> Invalid {
+    Invalid::new(format!("{} is no path below the test's folder", quote(path)))
+        .help("put what a test needs beside it, and write the path from there on, without `..`")
 }
 
 fn verdict(table: &Fields<'_>) -> Verdict {

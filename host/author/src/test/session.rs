@@ -16,7 +16,7 @@ use rewake_wire::{Part, Sender};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::bed::{Bed, check_files};
+use super::bed::{Bed, check_files, stays_in};
 use super::cases::{Case, SessionCase, TurnEnd};
 use super::journal::Journal;
 use super::report::Finding;
@@ -57,7 +57,7 @@ async fn whole(
     session: &SessionCase,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Finding>, Finding> {
-    let bed = Bed::make(&options.ground, &case.setting, suite.bundle())?;
+    let bed = Bed::make(&options.ground, &case.setting, suite)?;
     suite.stock(&bed).await?;
     let new = new_session(suite, session, &bed)?;
     let host = bed.host()?;
@@ -67,7 +67,10 @@ async fn whole(
     }
     let played = read(&bed, &id).await?;
     let mut findings = check(&bed, &id, session, &played);
-    findings.extend(compare_transcript(session, &played.transcript, options.bless, notes));
+    if let Some(path) = &session.transcript {
+        stays_in(suite.folder(), path)?;
+        findings.extend(compare_transcript(path, &played.transcript, options.bless, notes));
+    }
     if options.replay {
         findings.extend(replay(&host, &bed, &id).await?);
     }
@@ -80,7 +83,7 @@ async fn whole(
 }
 
 fn new_session(suite: &Suite, session: &SessionCase, bed: &Bed) -> Result<NewSession, Finding> {
-    let script = session.script.as_deref().map(script).transpose()?;
+    let script = session.script.as_deref().map(|path| script(suite, path)).transpose()?;
     let mut with = Vec::new();
     let bundle = match &session.agent {
         None => suite.folder().to_owned().into(),
@@ -104,7 +107,8 @@ fn new_session(suite: &Suite, session: &SessionCase, bed: &Bed) -> Result<NewSes
 }
 
 /// A script, looked at before the model plays it.
-fn script(path: &Path) -> Result<Vec<u8>, Finding> {
+fn script(suite: &Suite, path: &Path) -> Result<Vec<u8>, Finding> {
+    stays_in(suite.folder(), path)?;
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| Finding::machine(&format!("the script {shown}"), &error))?;
@@ -185,9 +189,9 @@ async fn rest(follower: &mut broadcast::Receiver<Live>) -> Result<Option<Gone>, 
             }
         }
     };
-    tokio::time::timeout(WORKS_MAX, rests).await.map_err(|_| {
-        Finding::of(format!("the session was still at work after {} s", WORKS_MAX.as_secs()))
-    })
+    tokio::time::timeout(WORKS_MAX, rests)
+        .await
+        .map_err(|_| Finding::of(format!("the session was still at work after {} s", WORKS_MAX.as_secs())))
 }
 
 fn words(gone: &Gone) -> String {
@@ -259,12 +263,11 @@ fn said(entry: &rewake_core::entry::Entry) -> Option<String> {
 
 /// Compares with the file, or writes it.
 fn compare_transcript(
-    session: &SessionCase,
+    path: &Path,
     transcript: &Transcript,
     bless: bool,
     notes: &mut Vec<String>,
 ) -> Option<Finding> {
-    let path = session.transcript.as_ref()?;
     let came = transcript.text();
     let expected = std::fs::read_to_string(path);
     if expected.as_ref().is_ok_and(|expected| *expected == came) {
@@ -273,7 +276,9 @@ fn compare_transcript(
     let shown = path.display();
     if bless {
         notes.push(format!("wrote {shown}"));
-        return bless_file(path, &came).err().map(|error| Finding::machine(&format!("writing {shown}"), &error));
+        return bless_file(path, &came)
+            .err()
+            .map(|error| Finding::machine(&format!("writing {shown}"), &error));
     }
     Some(match expected {
         Ok(expected) => Finding::differs(format!("the transcript is not that of {shown}"), &expected, &came),
@@ -294,7 +299,8 @@ fn bless_file(path: &Path, text: &str) -> std::io::Result<()> {
 /// Verifies the chain, runs every step again from the journal, and compares.
 async fn replay(host: &Host, bed: &Bed, id: &SessionId) -> Result<Option<Finding>, Finding> {
     let verified = host::verify(bed.store.as_ref(), id).await;
-    let verified = verified.map_err(|error| Finding::of(format!("the journal cannot be verified: {error}")))?;
+    let verified =
+        verified.map_err(|error| Finding::of(format!("the journal cannot be verified: {error}")))?;
     if let Some(broken) = verified.broken {
         return Ok(Some(Finding::of(format!("the journal does not hold: {broken}"))));
     }
@@ -323,15 +329,18 @@ async fn cuts(
     let mut unknown = 0;
     let mut places = 0;
     loop {
-        let bed = Bed::make(&options.ground, &case.setting, suite.bundle())?;
+        let bed = Bed::make(&options.ground, &case.setting, suite)?;
         suite.stock(&bed).await?;
         let new = new_session(suite, session, &bed)?;
-        let id = create(&bed.host()?, &new).await?;
+        let host = bed.host()?;
+        let id = create(&host, &new).await?;
         if !cut_after(&bed, &id, session, places).await? {
             break;
         }
-        let at = |finding: Finding| Finding { what: format!("cut after {places} appends: {}", finding.what), ..finding };
-        let host = bed.host()?;
+        let at = |finding: Finding| Finding {
+            what: format!("cut after {places} appends: {}", finding.what),
+            ..finding
+        };
         if let Some(gone) = play(&host, &id, session).await? {
             return Ok(Some(at(Finding::of(format!("it did not go on: {}", words(&gone))))));
         }

@@ -178,7 +178,9 @@ fn audit(files: &[FileUsed], dropped: u64, requests: &[HttpUse]) {
     }
     for request in requests {
         let end = match (&request.status, &request.denied, &request.error) {
-            (Some(status), _, _) => format!("{status}, {}, {} ms", describe::bytes(request.bytes), request.ms),
+            (Some(status), _, _) => {
+                format!("{status}, {}, {} ms", describe::bytes(request.bytes), request.ms)
+            }
             (None, Some(why), _) => format!("denied: {why}"),
             (None, None, Some(why)) => format!("failed: {why}"),
             (None, None, None) => "no answer".to_owned(),
@@ -208,13 +210,13 @@ fn word(outcome: Ended) -> &'static str {
     }
 }
 
-/// A large number with blanks between its thousands.
+/// A large number with commas between its thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push('\u{202f}');
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
         }
         text.push(digit);
     }
@@ -245,7 +247,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1\u{202f}000"), (12_345_678, "12\u{202f}345\u{202f}678")] {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
             assert_eq!(grouped(number), text);
         }
     }

@@ -3,11 +3,11 @@
 
 mod approve;
 mod build;
+mod call;
 mod check;
 mod inspect;
 mod install;
 mod installed;
-mod call;
 mod new;
 mod pack;
 mod test;

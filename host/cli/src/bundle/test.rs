@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rewake_author::test::{Case, Ground, Options, Report, Suite, SuiteError, TESTS, junit};
+use rewake_runtime::compiler::CompileLimits;
+use rewake_runtime::workbench::Workbench;
 use rewake_store::Store;
 
 use crate::data::{Places, THIS_PROGRAM};
@@ -58,7 +60,8 @@ pub(crate) async fn test(places: &Places, asked: &Test) -> Result<Outcome, Failu
             ),
         }));
     }
-    let ground = Ground { cache: places.cache.clone(), compiler: Some(THIS_PROGRAM.into()) };
+    let bench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
+    let ground = Ground { cache: places.cache.clone(), bench: bench.map_err(Failure::Machine)? };
     let options = Options { ground, bless: asked.bless, cut: asked.cut, replay: asked.replay };
     let since = Instant::now();
     let mut out = Out::new();

@@ -10,6 +10,7 @@ mod pin;
 mod session;
 mod step;
 mod turn;
+mod workspace;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,7 @@ pub use step::{
 pub use turn::{
     Scope, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, WaitOn,
 };
+pub use workspace::WorkspaceImported;
 
 /// A marker of the harness author's own kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -212,6 +214,8 @@ facts! {
     SnapshotRejected = "snapshot.rejected", 1;
     /// The operator's rules leave a component other grants than before.
     GrantsNarrowed = "grants.narrowed", 1;
+    /// Files were brought into the workspace.
+    WorkspaceImported = "workspace.imported", 1;
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ fn reject(n: u64, why: &str) -> Draft {
 }
 
 /// Whose doing a command is.
-fn actor(sender: &Sender) -> Actor {
+pub(crate) fn actor(sender: &Sender) -> Actor {
     match sender {
         Sender::Operator(id) => Actor::new(ActorType::Operator, id),
         Sender::Agent(id) => Actor::new(ActorType::Agent, id),

@@ -59,6 +59,7 @@ pub(crate) fn created(session: &mut Session, entry: &Entry, body: &Created) -> A
 pub(crate) fn loaded(session: &mut Session) -> Applied {
     let Load { count, startup_hooks, crashed, .. } = std::mem::take(&mut session.load);
     session.load = Load { count: count + 1, crashed: crashed + 1, startup_hooks, ..Load::default() };
+    session.imported = None;
     Ok(())
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod life;
 pub(crate) mod record;
 pub(crate) mod step;
 pub(crate) mod turn;
+pub(crate) mod workspace;
 
 /// What folding a fact gives: what is wrong with it, if it cannot be.
 pub(crate) type Applied = Result<(), &'static str>;

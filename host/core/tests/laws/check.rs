@@ -10,7 +10,7 @@ use rewake_core::limits::RERUNS_MAX;
 use rewake_wire::Usage;
 
 use crate::world::World;
-use crate::{contexts, inbox, starts};
+use crate::{contexts, imports, inbox, starts};
 
 /// Every law at once.
 pub(crate) fn all(world: &World) {
@@ -25,6 +25,7 @@ pub(crate) fn all(world: &World) {
     inbox::interrupts_end_what_they_name(world);
     contexts::steps_are_given_what_was_taken(world);
     starts::hooks_hear_of_every_load(world);
+    imports::they_stand_between_turns(world);
 }
 
 /// The start that an entry ends.

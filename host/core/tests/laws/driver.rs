@@ -11,6 +11,7 @@ use rewake_core::limits::RETRIES_MAX;
 use rewake_core::{Refusal, Session, decide};
 
 use crate::guest;
+use crate::imports;
 use crate::pins;
 use crate::plan::Plan;
 use crate::world::{Crash, Idle, World};
@@ -92,6 +93,9 @@ impl<'w> Driver<'w> {
                     Idle::Settled => return Ok(true),
                     Idle::Unload => {
                         self.take(Input::Unload { why: "idle".into() });
+                        if self.session.turn.is_none() {
+                            self.take(imports::import(&self.session));
+                        }
                         return Ok(false);
                     }
                 },

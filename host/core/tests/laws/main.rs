@@ -13,6 +13,7 @@ mod grants;
 mod guest;
 mod hooks;
 mod http;
+mod imports;
 mod inbox;
 mod life;
 mod once;

@@ -68,11 +68,7 @@ pub struct SourceText {
 
 impl Error {
     /// One problem of a file as a whole.
-    pub fn whole_file(
-        file: impl Into<String>,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) -> Error {
+    pub fn whole_file(file: impl Into<String>, message: impl Into<String>, help: Option<String>) -> Error {
         Error { problems: vec![Problem { file: file.into(), place: None, message: message.into(), help }] }
     }
 

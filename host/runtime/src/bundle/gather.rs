@@ -67,6 +67,7 @@ impl Catalogue {
                 versions.entry(name).or_default().push((version, digest));
             }
         }
+        versions.values_mut().for_each(|versions| versions.sort_by(|a, b| a.0.cmp(&b.0)));
         Catalogue { versions }
     }
 

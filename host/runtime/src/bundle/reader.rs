@@ -289,13 +289,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reports that the value of `key` is not what it must be.
-    pub fn wrong_type<T>(
-        &self,
-        key: &str,
-        span: Range<usize>,
-        form: &str,
-        found: &DeValue<'_>,
-    ) -> Option<T> {
+    pub fn wrong_type<T>(&self, key: &str, span: Range<usize>, form: &str, found: &DeValue<'_>) -> Option<T> {
         let found = match found {
             DeValue::String(_) => "a string",
             DeValue::Integer(_) => "a number",
@@ -347,7 +341,8 @@ pub fn json(value: &DeValue<'_>) -> Result<serde_json::Value, &'static str> {
     match value {
         DeValue::Array(values) => values.iter().map(|value| json(value.get_ref())).collect(),
         DeValue::Table(table) => {
-            let entries = table.iter().map(|(key, value)| Ok((key.get_ref().to_string(), json(value.get_ref())?)));
+            let entries =
+                table.iter().map(|(key, value)| Ok((key.get_ref().to_string(), json(value.get_ref())?)));
             Ok(serde_json::Value::Object(entries.collect::<Result<_, &'static str>>()?))
         }
         DeValue::Datetime(_) => Err("a date"),

@@ -9,10 +9,11 @@ use rewake_bindings::types::ToolUse;
 use rewake_core::entry::Place;
 use rewake_core::fact::{HookPin, LogLines, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, SessionId};
+use rewake_store::Store;
 
-use super::{Host, HostError, ulid};
+use super::{Config, Host, HostError, ulid};
 use crate::bundle::{Bundle, Invalid};
-use crate::config::{Allow, AllowedAsk};
+use crate::config::{Allow, AllowedAsk, Rules};
 use crate::context::SessionContext;
 use crate::grants::Asked;
 pub use crate::guest::Used;
@@ -20,6 +21,7 @@ use crate::hooks;
 pub use crate::hooks::{Answered, Fired};
 use crate::mounts::{self, Volumes};
 use crate::plan::{Approval, NewSession};
+use crate::workbench::Workbench;
 use crate::{calls, plan, workspace};
 
 /// What a bundle is granted, where the operator's rules do not name it.
@@ -50,6 +52,16 @@ pub struct Called {
 }
 
 impl Host {
+    /// Opens a host that shares what a workbench has made ready: hosts that come and go are cheap then. How
+    /// components are compiled is the workbench's.
+    ///
+    /// # Errors
+    /// As [`Host::open`].
+    pub fn open_on(bench: &Workbench, config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
+        let limits = Rules::find(config.rules.as_deref(), &config.data).map_err(HostError::Rules)?.limits;
+        Host::over(config, store, bench.components.clone(), &limits)
+    }
+
     /// Makes a bundle's tools and hooks ready for calls outside of any session, in this workspace folder: it
     /// is used as it is, not copied.
     ///
@@ -63,18 +75,20 @@ impl Host {
     ) -> Result<Solo, HostError> {
         let inner = &self.0;
         let mut rules = self.rules()?;
+        let is_ruled = rules.allowed(bundle.name().as_str(), &bundle.digest()).is_some();
         let mut new = NewSession { origin: "solo".to_owned(), ..NewSession::default() };
         match grants {
             SoloGrants::Asked => new.approval = Some(Approval::of_all("author")),
-            SoloGrants::These(asks) => {
-                if rules.allowed(bundle.name().as_str(), &bundle.digest()).is_none() {
-                    let bundle_name = bundle.name().as_str().to_owned();
-                    let asks = asks.clone();
-                    rules.allow.push(Allow { bundle: bundle_name, digest: bundle.digest(), asks });
-                }
+            SoloGrants::These(asks) if !is_ruled => {
+                let (name, digest) = (bundle.name().as_str().to_owned(), bundle.digest());
+                rules.allow.push(Allow { bundle: name, digest, asks: asks.clone() });
             }
+            SoloGrants::These(_) => {}
         }
-        let plan = plan::solo(&inner.components, &rules, bundle, &new).await?;
+        let mut plan = plan::solo(&inner.components, &rules, bundle, &new).await?;
+        for one in &mut plan.asked {
+            one.is_ruled = is_ruled;
+        }
         let id = SessionId::parse(&format!("ses_{}", ulid()?))
             .map_err(|bad| HostError::Machine(bad.to_string()))?;
         let mut bundles = BTreeMap::new();

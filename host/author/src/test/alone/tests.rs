@@ -62,7 +62,10 @@ fn a_hook_must_answer_what_is_expected() {
         ["the verdict is `unasked`; it must be `none`"]
     );
     let reason = Verdict { reason: vec!["other".into()], ..decided(Decided::Deny) };
-    assert_eq!(whats(&answered(&reason, &answer(deny.clone()))), ["its reason does not hold \"other\"; it is:"]);
+    assert_eq!(
+        whats(&answered(&reason, &answer(deny.clone()))),
+        ["its reason does not hold \"other\"; it is:"]
+    );
     let failed = HookVerdict { error: Some("trapped".into()), ..deny };
     assert_eq!(whats(&answered(&decided(Decided::Deny), &answer(failed.clone()))), ["it fails: trapped"]);
     let error = Verdict { error: vec!["trapped".into()], ..decided(Decided::Deny) };

@@ -7,6 +7,8 @@ use serde_json::json;
 use super::super::cases::{Case, Decided, Given, Kind, Stands, TurnEnd};
 use super::cases;
 
+mod document;
+
 fn read(text: &str) -> Vec<Case> {
     cases("tests/a.toml", text, Path::new("/b/tests")).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -110,8 +112,17 @@ fn a_mistake_is_told_with_its_place_and_a_way_out() {
         ("[[calls]]\ntool = \"a\"\n", &["write [[call]]"]),
         ("[[call]]\ntol = \"a\"\n", &["a.toml:2:1", "did you mean `tool`?", "has no `tool`"]),
         ("[[call]]\ntool = \"a\"\nexpect.txt = \"x\"\n", &["a.toml:3:8", "did you mean `text`?"]),
-        ("[[call]]\ntool = \"a\"\nexpect = { text = \"x\", error = \"y\" }\n", &["must fail returns nothing"]),
+        (
+            "[[call]]\ntool = \"a\"\nexpect = { text = \"x\", error = \"y\" }\n",
+            &["must fail returns nothing"],
+        ),
         ("[[call]]\ntool = \"a\"\nworkspace = { \"../x\" = \"\" }\n", &["no path in the workspace"]),
+        ("[[call]]\ntool = \"a\"\nworkspace = \"../../home\"\n", &["below the test's folder"]),
+        ("[[call]]\ntool = \"a\"\ndirs = { docs = \"/etc\" }\n", &["below the test's folder"]),
+        (
+            "[[session]]\nmessages = [\"x\"]\nexpect.transcript = \"../x\"\n",
+            &["a.toml:3", "below the test's folder"],
+        ),
         ("[[call]]\ntool = \"a\"\nworkspace = 3\n", &["a.toml:3", "a folder, or files with their text"]),
         ("[[call]]\ntool = \"a\"\nargs = { at = 2020-01-01 }\n", &["holds a date"]),
         (

@@ -2,8 +2,8 @@
 
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
-    AgentMessage, Class, Fact, HookStarted, HookVerdict, Lost, RequestedUse, SessionLoaded, Source, StepRerun,
-    ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnCompleted, TurnFailed, UserMessage,
+    AgentMessage, Class, Fact, HookStarted, HookVerdict, Lost, RequestedUse, SessionLoaded, Source,
+    StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnCompleted, TurnFailed, UserMessage,
 };
 use rewake_core::fact::{Decision, FileAudit, HookEvent, Scope};
 use rewake_core::ids::{Digest, HostId, SessionId, Timestamp};

@@ -2,6 +2,7 @@
 
 mod asks;
 mod component;
+mod document;
 mod gather;
 mod load;
 mod lock;
