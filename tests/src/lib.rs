@@ -10,6 +10,7 @@ pub mod play;
 pub mod program;
 pub mod running;
 pub mod server;
+pub mod terminal;
 pub mod world;
 
 pub use cut::CutStore;

@@ -13,7 +13,7 @@ use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
 use tokio::task::JoinSet;
 
-use crate::context::{SessionContext, full_name};
+use crate::context::{Busy, SessionContext, full_name};
 use crate::convert::part_in;
 use crate::event::{Port, Unrecorded};
 use crate::grants;
@@ -137,9 +137,9 @@ pub(crate) async fn dispatch(
     for call in calls {
         let (cx, port) = (cx.clone(), port.clone());
         tasks.spawn(async move {
-            let _running = cx.running.clone().read_owned().await;
+            let busy = cx.busy().await;
             let at = call.at;
-            let (completed, mut drafts) = perform(&cx, &call).await;
+            let (completed, mut drafts) = perform(&cx, &call, &busy).await;
             drafts.push(Draft::system(call.place, completed.clone()));
             port.record(drafts, false).await.map(|_| (at, completed))
         });
@@ -152,7 +152,7 @@ pub(crate) async fn dispatch(
     Ok(ended)
 }
 
-async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>) {
+async fn perform(cx: &SessionContext, call: &Call, busy: &Busy) -> (ToolCompleted, Vec<Draft>) {
     let component = cx.component(call.tool.component);
     let context = tool::Context {
         session: cx.id.to_string(),
@@ -160,7 +160,7 @@ async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Vec<Draft>
         idempotency_key: call.key.clone(),
         config: component.config.clone(),
     };
-    let sandbox = cx.sandbox(component);
+    let sandbox = cx.sandbox(component, Some(busy.clone()));
     let way_out = cx.way_out(component);
     let Ran { result, ms, logs, files, http } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
@@ -212,7 +212,7 @@ fn ended_badly(broken: &Broken) -> (Outcome, Vec<Part>) {
 }
 
 /// Cuts an output to its limit; returns how many bytes went. A part that cannot be cut goes whole.
-fn cut_parts(parts: Vec<Part>, bytes_max: u64) -> (Vec<Part>, u64) {
+pub(crate) fn cut_parts(parts: Vec<Part>, bytes_max: u64) -> (Vec<Part>, u64) {
     let mut room = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let mut kept = Vec::new();
     let mut gone = 0u64;

@@ -12,3 +12,5 @@ mod malformed;
 mod moved;
 mod places;
 mod reading;
+mod terminal;
+mod traps;

@@ -15,6 +15,7 @@ mod hooks;
 mod http;
 mod inbox;
 mod life;
+mod logs;
 mod once;
 mod pins;
 mod plan;

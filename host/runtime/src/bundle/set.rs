@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use rewake_core::fact::PluginKind;
 use serde_spanned::Spanned;
 
 use super::digest::shown;
 use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
 use super::limits::BUNDLES_MAX;
 use super::load::{Bundle, Component};
-use super::manifest::Kind;
 use super::names::{Name, Use};
 use super::tools::{self, Chosen, Offer, ToolPick};
 
@@ -33,11 +33,11 @@ struct Wanted {
 
 /// Loads the bundle in `root`, those it uses by path, those they use, and the ones in `with`.
 /// A bundle reached by two ways is loaded once, and bundles may use each other in a circle.
-/// A bundle that is used by name must be among them.
+/// A bundle that is used by name must be among them. Components have at most so many bytes.
 ///
 /// # Errors
 /// If a bundle is malformed, a used one is missing, or one name stands for two different bundles.
-pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
+pub fn load_set(root: &Path, with: &[PathBuf], component_bytes_max: u64) -> Result<BundleSet, Error> {
     let mut queue: VecDeque<Wanted> = VecDeque::from([Wanted { folder: root.to_owned(), by: None }]);
     queue.extend(with.iter().map(|folder| Wanted { folder: folder.clone(), by: None }));
     let mut seen: Vec<PathBuf> = Vec::new();
@@ -54,7 +54,7 @@ pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
             let message = format!("more than {BUNDLES_MAX} bundles are used together");
             return Err(Error::whole_file(root.display().to_string(), message, None));
         }
-        let bundle = Bundle::load(&folder)?;
+        let bundle = Bundle::load_within(&folder, component_bytes_max)?;
         if by.is_none() && !loaded.is_empty() {
             beside.push(bundle.name().clone());
         }
@@ -128,7 +128,7 @@ impl BundleSet {
     }
 
     /// Every component of a kind, in the order of the bundles and of their manifests.
-    pub fn components(&self, kind: Kind) -> impl Iterator<Item = (&Bundle, &Component)> {
+    pub fn components(&self, kind: PluginKind) -> impl Iterator<Item = (&Bundle, &Component)> {
         self.bundles.iter().flat_map(move |bundle| {
             bundle
                 .components()
@@ -144,7 +144,7 @@ impl BundleSet {
     /// # Errors
     /// If there is no such harness, or it is not clear which is meant.
     pub fn harness(&self) -> Result<(&Bundle, &Component), Error> {
-        let harnesses: Vec<(&Bundle, &Component)> = self.components(Kind::Harness).collect();
+        let harnesses: Vec<(&Bundle, &Component)> = self.components(PluginKind::Harness).collect();
         let all = || {
             let names: Vec<String> =
                 harnesses.iter().map(|(bundle, found)| full_name(bundle, found)).collect();
