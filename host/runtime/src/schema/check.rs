@@ -70,7 +70,7 @@ impl<'s> Run<'s> {
     fn node(&mut self, index: usize, value: &Value, at: &At<'_>) -> Fits {
         self.pay(VISIT_COST)?;
         if self.levels == LEVELS_MAX {
-            return Err(Miss::Spent("cannot be checked: the schema refers to itself without end"));
+            return Err(Miss::Spent("cannot be checked: schema and value lead too deep into each other"));
         }
         self.levels += 1;
         let nodes: &'s [Node] = self.nodes;

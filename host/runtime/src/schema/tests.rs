@@ -177,12 +177,16 @@ fn a_check_that_takes_too_much_is_given_up() {
         })
         .chain([("64".to_owned(), json!({ "type": "integer" }))])
         .collect();
-    let deep = (0..100).fold(json!({}), |inner, _| json!({ "a": inner }));
+    let deep = (0..60).fold(json!({}), |inner, _| json!({ "a": inner }));
     let both = json!({ "properties": { "a": { "$ref": "#" } } });
     for (schema, value, why) in [
         (json!({ "$ref": "#/$defs/0", "$defs": doubling }), json!(1), "takes too much to check"),
         (json!({ "allOf": [both.clone(), both] }), deep, "takes too much to check"),
-        (json!({ "$ref": "#" }), json!(1), "cannot be checked: the schema refers to itself without end"),
+        (
+            json!({ "$ref": "#" }),
+            json!(1),
+            "cannot be checked: schema and value lead too deep into each other",
+        ),
         (json!({ "pattern": "(a+)+$" }), json!("a".repeat(1 << 20)), "takes too much to check"),
         (json!({ "uniqueItems": true }), json!((0..20_000).collect::<Vec<i32>>()), "takes too much to check"),
     ] {
