@@ -111,7 +111,9 @@ impl Draft {
         std::fs::create_dir_all(folder).expect("a folder for the bundle");
         std::fs::write(folder.join("bundle.toml"), &self.manifest).expect("the manifest");
         for (name, bytes) in &self.files {
-            std::fs::write(folder.join(name), bytes).expect("a file of the bundle");
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder of the bundle");
+            std::fs::write(path, bytes).expect("a file of the bundle");
         }
         folder.to_owned()
     }

@@ -98,12 +98,15 @@ const COMMON: &str = r#"
 /// # Panics
 /// If the text is wrong.
 pub fn component(kind: &str, export: &str, text: &str) -> Vec<u8> {
-    component_with(kind, export, text, "")
+    component_with(kind, export, text, "", "")
 }
 
-/// The same, with more functions.
-fn component_with(kind: &str, export: &str, text: &str, more: &str) -> Vec<u8> {
-    let mut module = format!("(module {COMMON} {DATA}");
+/// The same, with imports (`$name` to call them by) before everything else, and with definitions behind it.
+///
+/// # Panics
+/// If the text is wrong.
+pub fn component_with(kind: &str, export: &str, text: &str, imports: &str, more: &str) -> Vec<u8> {
+    let mut module = format!("(module {imports} {COMMON} {DATA}");
     for (_, name, params, honest) in EXPORTS.iter().filter(|(of, ..)| *of == kind) {
         let body = if name.ends_with(&format!("#{export}")) { text } else { "" };
         let params = "i32 ".repeat(*params);
@@ -174,7 +177,7 @@ pub fn compile_bomb(locals: usize, branches: usize) -> Vec<u8> {
         let _ = write!(text, "(i32.xor (local.get {at}))");
     }
     text.push(')');
-    component_with("harness", "none", "", &text)
+    component_with("harness", "none", "", "", &text)
 }
 
 /// A bundle whose harness is these bytes.

@@ -9,6 +9,7 @@ pub mod play;
 pub mod program;
 pub mod running;
 pub mod server;
+pub mod terminal;
 pub mod world;
 
 pub use rewake_store::CutStore;

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::bundles::{Draft, root};
 use crate::journal::Events;
+use crate::terminal::Terminal;
 use crate::world::HANGS;
 
 /// How often something is looked at while a process works.
@@ -140,6 +141,14 @@ impl Program {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(stderr.try_clone().expect("a handle"));
         Process { child: command.spawn().expect("the program starts"), stdout: kept(), stderr }
+    }
+
+    /// Starts a command with a person at its terminal.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn at_terminal(&self, args: &[&str]) -> Terminal {
+        Terminal::start(self.command(args))
     }
 
     fn command(&self, args: &[&str]) -> Command {

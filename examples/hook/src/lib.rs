@@ -1,5 +1,5 @@
-//! A hook: a decision on what happens in a session. This one lets small texts be written and denies
-//! large ones.
+//! A hook: a decision on what happens in a session. This one lets small texts be written and has a
+//! person decide on large ones.
 
 use rewake_sdk::prelude::*;
 
@@ -10,16 +10,15 @@ struct Write {
 }
 
 #[hook]
-fn deny_large_texts(event: PreToolUse) -> Result<Verdict> {
+fn ask_about_large_texts(event: PreToolUse) -> Result<Verdict> {
     let bytes = event.input::<Write>()?.content.len();
     if bytes > 10_000 {
-        let reason = format!("{bytes} bytes are too many for one {}: write less at once", event.tool_name);
-        return Ok(Verdict::deny(reason));
+        return Ok(Verdict::ask(format!("{bytes} bytes are a lot for one {}.", event.tool_name)));
     }
     Ok(Verdict::none())
 }
 
-rewake_sdk::hooks![deny_large_texts];
+rewake_sdk::hooks![ask_about_large_texts];
 
 #[cfg(test)]
 mod tests {
@@ -37,12 +36,12 @@ mod tests {
             }),
             json!({}),
         );
-        deny_large_texts(event).expect("a verdict").decision
+        ask_about_large_texts(event).expect("a verdict").decision
     }
 
     #[test]
-    fn only_large_texts_are_denied() {
+    fn only_large_texts_are_asked_about() {
         assert_eq!(decision(10_000), Decision::None);
-        assert_eq!(decision(10_001), Decision::Deny);
+        assert_eq!(decision(10_001), Decision::Ask);
     }
 }

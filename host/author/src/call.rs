@@ -96,7 +96,7 @@ fn workspace(place: &Place) -> Result<(PathBuf, Copied, Option<TempDir>), CallEr
         }
         Place::Copy(from) => {
             let made = made()?;
-            let copied = workspace::copy_in(from, made.path())?;
+            let copied = workspace::copy_in(from, made.path(), workspace::usual_quota())?;
             Ok((made.path().to_owned(), copied, Some(made)))
         }
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Result, Store};
 use wasmtime_wasi::clocks::WasiClocksCtxView;
+use wasmtime_wasi::random::WasiRandomCtx;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::ambient::Ambient;
@@ -37,6 +38,8 @@ pub struct Sandbox {
     pub output_bytes_max: usize,
     /// What it may hand to the host in one call, in bytes; more traps.
     pub call_bytes_max: usize,
+    /// Kept until nothing is done with files any more that the instance began.
+    pub while_busy: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A host directory under a guest's name.
@@ -68,8 +71,20 @@ pub struct Data {
     imports: Box<dyn Imports>,
     call_bytes_max: usize,
     opened: Opened,
-    /// When it last let other tasks run, as far as is known here.
-    yielded: Instant,
+    pace: Pace,
+}
+
+/// Lets other tasks run, if that was some time ago. A guest yields after so much fuel; what the host computes
+/// for it costs none, so that a loop of calls that are answered at once would hold a thread.
+pub(crate) struct Pace(Instant);
+
+impl Pace {
+    pub(crate) async fn keep(&mut self) {
+        if self.0.elapsed() >= PACE {
+            tokio::task::yield_now().await;
+            self.0 = Instant::now();
+        }
+    }
 }
 
 impl Data {
@@ -92,8 +107,8 @@ impl Data {
             capture,
             imports,
             call_bytes_max: sandbox.call_bytes_max,
-            opened: Opened::new(sandbox.mounts.clone()),
-            yielded: Instant::now(),
+            opened: Opened::new(sandbox.mounts.clone(), sandbox.while_busy.clone()),
+            pace: Pace(Instant::now()),
         })
     }
 
@@ -125,13 +140,17 @@ impl Data {
         self.capture.take()
     }
 
-    /// Lets other tasks run, if that was some time ago. A guest yields after so much fuel; what the host
-    /// computes for it costs none, so that a loop of calls that are answered at once would hold a thread.
+    /// Waits for what is still being done with files although the call that began it was dropped, and has
+    /// the imports told of it.
+    ///
+    /// # Errors
+    /// As the imports say.
+    pub async fn settle(&mut self) -> Result<()> {
+        self.opened.settle(self.imports.as_mut()).await
+    }
+
     pub(crate) async fn pace(&mut self) {
-        if self.yielded.elapsed() >= PACE {
-            tokio::task::yield_now().await;
-            self.yielded = Instant::now();
-        }
+        self.pace.keep().await;
     }
 
     /// Whether the guest can change anything in a directory.
@@ -140,7 +159,16 @@ impl Data {
     }
 
     pub(crate) fn files(&mut self) -> Files<'_> {
-        Files { imports: self.imports.as_mut(), table: &mut self.table, opened: &mut self.opened }
+        Files {
+            imports: self.imports.as_mut(),
+            table: &mut self.table,
+            opened: &mut self.opened,
+            pace: &mut self.pace,
+        }
+    }
+
+    pub(crate) fn random(&mut self) -> &mut WasiRandomCtx {
+        self.wasi.random()
     }
 
     pub(crate) fn ambient(&mut self) -> Ambient<'_> {

@@ -17,10 +17,11 @@ mod linkers;
 mod output;
 mod plugins;
 mod poll;
+mod random;
 
 pub use clocks::{CLOCK_RESOLUTION_NS, coarse_ns};
 pub use data::{Access, Data, Mount, Sandbox, store};
-pub use files::{FileAnswer, FileKind, FileOp, FileStat, FileUse, Quota, Volume};
+pub use files::{DEPTH_MAX, FileAnswer, FileKind, FileOp, FileStat, FileUse, Quota, Volume};
 pub use imports::Imports;
 pub use limits::OverLimit;
 pub use linkers::{Kind, Linkers};

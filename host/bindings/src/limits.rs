@@ -6,10 +6,12 @@ use std::fmt;
 
 use wasmtime::{Error, ResourceLimiter, Result, bail};
 
-/// Core instances of one component: a Python guest brings two dozen.
+/// Core instances of one component: a Python guest brings some dozens.
 const INSTANCES_MAX: usize = 256;
-const TABLES_MAX: usize = 64;
-const MEMORIES_MAX: usize = 16;
+/// Tables of one component: the largest guests known bring two.
+const TABLES_MAX: usize = 8;
+/// Memories of one component: whatever its language, it has one; composed ones have one for each part.
+const MEMORIES_MAX: usize = 4;
 /// Elements of all tables together; each costs the host a pointer.
 const TABLE_ELEMENTS_MAX: usize = 200_000;
 

@@ -1,18 +1,19 @@
 //! Which imports each kind of plugin finds.
 //!
-//! It knows names. What stands behind them is `contract.rs`, `ambient.rs`, `poll.rs`, `files/`,
+//! It knows names. What stands behind them is `contract.rs`, `ambient.rs`, `poll.rs`, `random.rs`, `files/`,
 //! and wasmtime-wasi for the rest of WASI.
 
 use std::fmt;
 
-use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker, ResourceType};
 use wasmtime::error::Context as _;
-use wasmtime::{Engine, Result};
+use wasmtime::{Engine, Result, bail};
 
 use crate::data::Data;
 use crate::generated::{harness_plugin, hook_plugin, tool_plugin};
 use crate::plugins::{HarnessPre, HookPre, ToolPre};
-use crate::{ambient, files, poll};
+use crate::{ambient, files, poll, random};
 
 /// The kinds of component that a bundle may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,9 @@ impl fmt::Display for Kind {
         })
     }
 }
+
+/// WASI's own HTTP. Guests of some languages import it whether they use it or not.
+const WASI_HTTP: &str = "wasi:http/";
 
 /// The linkers of one engine; make them once.
 pub struct Linkers {
@@ -84,11 +88,44 @@ impl Linkers {
             Kind::Tool => &self.tool,
             Kind::Hook => &self.hook,
         };
-        linker
-            .instantiate_pre(component)
-            .with_context(|| format!("this component cannot be linked as a {kind}"))
+        let linked = match without_http(linker, component)? {
+            Some(linker) => linker.instantiate_pre(component),
+            None => linker.instantiate_pre(component),
+        };
+        linked.with_context(|| format!("this component cannot be linked as a {kind}"))
     }
 }
+
+/// What a component that imports WASI's HTTP is linked with, if it does: every function of that traps. There
+/// is one way out, the contract's `http`, which knows grants.
+fn without_http(linker: &Linker<Data>, component: &Component) -> Result<Option<Linker<Data>>> {
+    let engine = linker.engine();
+    let ty = component.component_type();
+    let mut with_traps = None;
+    for (interface, import) in ty.imports(engine).filter(|(name, _)| name.starts_with(WASI_HTTP)) {
+        let ComponentItem::ComponentInstance(instance) = import.ty else { continue };
+        let linker = with_traps.get_or_insert_with(|| linker.clone());
+        let mut linked = linker.instance(interface)?;
+        for (name, export) in instance.exports(engine) {
+            match export.ty {
+                ComponentItem::ComponentFunc(_) => {
+                    let called = format!("{interface}.{name}");
+                    linked.func_new(name, move |_, _, _, _| {
+                        bail!("{called} is not given to guests: use rewake:plugin/http, and ask for it in bundle.toml")
+                    })?;
+                }
+                ComponentItem::Resource(_) => {
+                    linked.resource(name, ResourceType::host::<NoHttp>(), |_, _| Ok(()))?;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(with_traps)
+}
+
+/// What stands behind each resource of WASI's HTTP. None is ever made.
+struct NoHttp;
 
 fn harness(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = wasi(engine)?;
@@ -96,6 +133,7 @@ fn harness(engine: &Engine) -> Result<Linker<Data>> {
     // WASI is constant, because `Data` gives an instance an empty environment and no sockets.
     linker.allow_shadowing(true);
     ambient::shadow(&mut linker)?;
+    random::shadow(&mut linker, random::RECORDED)?;
     poll::shadow(&mut linker)?;
     linker.allow_shadowing(false);
     harness_plugin::HarnessPlugin::add_to_linker::<Data, HasSelf<Data>>(&mut linker, |data| data)?;
@@ -119,6 +157,76 @@ fn wasi(engine: &Engine) -> Result<Linker<Data>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     linker.allow_shadowing(true);
     files::shadow(&mut linker)?;
+    random::shadow(&mut linker, random::MACHINE)?;
     linker.allow_shadowing(false);
     Ok(linker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Sandbox;
+    use crate::imports::Imports;
+
+    struct Nothing;
+
+    impl Imports for Nothing {}
+
+    /// A guest that imports WASI's HTTP is linked; one that uses it traps, and is told what to use.
+    #[tokio::test]
+    async fn wasi_http_is_there_and_nothing_else() {
+        let bytes = wat::parse_str(
+            r#"(component
+                (import "wasi:http/types@0.2.10" (instance $http
+                    (export "fields" (type $fields (sub resource)))
+                    (export "[constructor]fields" (func (result (own $fields))))))
+                (core func $make (canon lower (func $http "[constructor]fields")))
+                (core module $m
+                    (import "" "make" (func $make (result i32)))
+                    (func (export "use") (drop (call $make)))
+                    (func (export "leave")))
+                (core instance $i (instantiate $m (with "" (instance (export "make" (func $make))))))
+                (func (export "use") (canon lift (core func $i "use")))
+                (func (export "leave") (canon lift (core func $i "leave"))))"#,
+        )
+        .unwrap();
+        let engine = Engine::default();
+        let component = Component::new(&engine, bytes).unwrap();
+        let linkers = Linkers::new(&engine).unwrap();
+        for kind in [Kind::Harness, Kind::Tool, Kind::Hook] {
+            let linked = linkers.link(kind, &component).unwrap();
+            for (function, is_ended) in [("leave", false), ("use", true)] {
+                let sandbox = Sandbox {
+                    mounts: vec![],
+                    memory_bytes_max: 1 << 20,
+                    output_bytes_max: 0,
+                    call_bytes_max: 1 << 20,
+                    while_busy: None,
+                };
+                let data = Data::new(&sandbox, Box::new(Nothing)).unwrap();
+                let mut store = crate::store(&engine, data);
+                let instance = linked.instantiate_async(&mut store).await.unwrap();
+                let function = instance.get_typed_func::<(), ()>(&mut store, function).unwrap();
+                let ended = function.call_async(&mut store, ()).await;
+                assert_eq!(ended.is_err(), is_ended, "{kind}");
+                if let Err(error) = ended {
+                    assert!(format!("{error:#}").contains("use rewake:plugin/http"), "{error:#}");
+                }
+            }
+        }
+    }
+
+    /// What stands in the place of single functions of WASI must have the name of the interface that is
+    /// linked: another version of it would be served by nobody's.
+    #[test]
+    fn what_is_shadowed_is_what_is_linked() {
+        let engine = Engine::default();
+        let streams = files::STREAMS.map(|function| (files::STREAMS_INTERFACE, function));
+        for (interface, function) in streams.into_iter().chain(random::FUNCTIONS) {
+            let mut linker = Linker::<Data>::new(&engine);
+            wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
+            let twice = linker.instance(interface).unwrap().func_wrap(function, |_, (): ()| Ok(()));
+            assert!(twice.is_err(), "{interface} has no {function}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use etcetera::BaseStrategy as _;
 use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_runtime::compiler::CompileLimits;
+use rewake_runtime::config::RulesFile;
 use rewake_runtime::{Config, Host};
 use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
@@ -117,6 +118,11 @@ impl Places {
             .create(&self.data)
             .map_err(|error| Failure::io(&format!("making the folder {}", self.data.display()), error))?;
         Ok(Arc::new(SqliteStore::open(&self.file(), OpenOptions::default()).await?))
+    }
+
+    /// The operator's rules.
+    pub(crate) fn rules_file(&self) -> RulesFile {
+        RulesFile::new(self.rules.as_deref(), &self.data, &self.cache)
     }
 
     /// A host over the store as it is opened.

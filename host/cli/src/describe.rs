@@ -1,22 +1,13 @@
 //! Words for what sessions consist of, used by several commands. Makes sentences; writes nothing. What it
 //! returns is not made harmless yet: whoever writes it does that.
 
-use rewake_core::fact::{ComponentPin, Created, Lost, PluginKind, QuestionAsked, WaitOn};
+use rewake_core::fact::{ComponentPin, Created, FileAudit, FileUsed, HttpUse, Lost, Question, WaitOn};
 use rewake_core::grant::{Access, FsSource};
 use rewake_wire::{Fault, Part, Sender, Usage};
 
 /// A component as it is named everywhere.
 pub(crate) fn component(pin: &ComponentPin) -> String {
     format!("{}:{}", pin.bundle, pin.name)
-}
-
-/// The word for a kind of plugin.
-pub(crate) fn kind(kind: PluginKind) -> &'static str {
-    match kind {
-        PluginKind::Harness => "harness",
-        PluginKind::Tool => "tool",
-        PluginKind::Hook => "hook",
-    }
 }
 
 /// What each component may do beyond computing, a line each; one line if none may.
@@ -113,8 +104,49 @@ pub(crate) fn wait(on: &WaitOn) -> String {
     }
 }
 
+/// What a tool or a hook did with files and over the network during one call, a line each.
+pub(crate) fn audit(files: &FileAudit, requests: &[HttpUse]) -> Vec<String> {
+    let mut lines: Vec<String> = files.uses.iter().map(file_used).collect();
+    if files.dropped > 0 {
+        lines.push(format!(
+            "{} over the limit",
+            count(files.dropped, "more use of files", "more uses of files")
+        ));
+    }
+    lines.extend(requests.iter().map(http_used));
+    lines
+}
+
+fn file_used(used: &FileUsed) -> String {
+    let what = used.op.function().trim_start_matches("filesystem.").trim_end_matches("-at");
+    let mut line = format!("{what} {}", used.path);
+    if !used.to.is_empty() {
+        line.push_str(&format!(" -> {}", used.to));
+    }
+    if used.times > 1 {
+        line.push_str(&format!(" × {}", used.times));
+    }
+    if used.bytes > 0 {
+        line.push_str(&format!(", {}", bytes(used.bytes)));
+    }
+    if let Some(error) = &used.error {
+        line.push_str(&format!(": {error}"));
+    }
+    line
+}
+
+fn http_used(used: &HttpUse) -> String {
+    let what = format!("{} {}", used.method, used.url);
+    match (&used.denied, &used.error, used.status) {
+        (Some(why), ..) => format!("{what}: denied: {why}"),
+        (None, Some(why), _) => format!("{what}: failed: {why}"),
+        (None, None, Some(status)) => format!("{what}: {status}, {}, {} ms", bytes(used.bytes), used.ms),
+        (None, None, None) => what,
+    }
+}
+
 /// A question with its choices.
-pub(crate) fn question(asked: &QuestionAsked) -> String {
+pub(crate) fn question(asked: &Question) -> String {
     let mut text = format!("[{}] {}", asked.id, asked.text);
     if !asked.choices.is_empty() {
         text.push_str(&format!(" ({})", asked.choices.join(" | ")));
@@ -158,6 +190,7 @@ pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rewake_core::fact::FileOp;
     use rewake_core::ids::Timestamp;
 
     use super::*;
@@ -169,6 +202,46 @@ mod tests {
             ["1 byte", "1023 bytes", "1.5 KiB", "5.0 GiB", "1048576.0 GiB"]
         );
         assert_eq!([count(1, "step", "steps"), count(0, "step", "steps")], ["1 step", "0 steps"]);
+    }
+
+    #[test]
+    fn audits_are_a_line_a_use() {
+        let used = |op, times, bytes, error: Option<&str>| FileUsed {
+            op,
+            path: "/workspace/a".into(),
+            to: String::new(),
+            detail: String::new(),
+            times,
+            bytes,
+            digest: None,
+            error: error.map(str::to_owned),
+        };
+        let uses = vec![
+            used(FileOp::Write, 2, 2048, None),
+            used(FileOp::Open, 1, 0, Some("read-only")),
+            FileUsed { to: "/workspace/b".into(), ..used(FileOp::Rename, 1, 0, None) },
+        ];
+        let request = |status, denied: Option<&str>| HttpUse {
+            method: "GET".into(),
+            url: "https://a.b/".into(),
+            status,
+            bytes: 3,
+            ms: 7,
+            denied: denied.map(str::to_owned),
+            error: None,
+        };
+        let requests = [request(Some(200), None), request(None, Some("not granted"))];
+        assert_eq!(
+            audit(&FileAudit { uses, dropped: 1 }, &requests),
+            [
+                "write /workspace/a × 2, 2.0 KiB",
+                "open /workspace/a: read-only",
+                "rename /workspace/a -> /workspace/b",
+                "1 more use of files over the limit",
+                "GET https://a.b/: 200, 3 bytes, 7 ms",
+                "GET https://a.b/: denied: not granted",
+            ]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use rewake_runtime::config::{RULES_FILE, Rules};
+use rewake_runtime::config::RULES_FILE;
 use rewake_runtime::workbench::Workbench;
 use rewake_store::{OpenOptions, SqliteStore};
 
@@ -129,7 +129,7 @@ async fn journal(places: &Places) -> Seen {
 fn rules(places: &Places) -> Seen {
     const WHAT: &str = "rules";
     let file: PathBuf = places.rules.clone().unwrap_or_else(|| places.data.join(RULES_FILE));
-    match Rules::find(places.rules.as_deref(), &places.data) {
+    match places.rules_file().read() {
         Ok(_) if file.exists() => Seen::good(WHAT, file.display().to_string()),
         Ok(_) => Seen::absent(
             WHAT,

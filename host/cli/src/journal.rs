@@ -7,9 +7,10 @@ use std::sync::Arc;
 use rewake_core::codec;
 use rewake_core::entry::Entry;
 use rewake_core::error::Corrupt;
-use rewake_core::fact::{Fact, QuestionAsked};
+use rewake_core::fact::{Fact, Question};
 use rewake_core::ids::{Head, SessionId};
 use rewake_core::session::Session;
+use rewake_runtime::host;
 use rewake_store::{Store, StoreError};
 
 use crate::exit::Failure;
@@ -71,45 +72,21 @@ impl Journal {
     }
 }
 
-/// What a whole journal comes to.
+/// What a journal comes to.
 pub(crate) struct Standing {
     /// The fold, as far as the journal can be read.
     pub(crate) session: Session,
     /// The open questions, in the order of their ids.
-    pub(crate) questions: Vec<QuestionAsked>,
+    pub(crate) questions: Vec<Question>,
     /// Why it cannot be read to its end.
     pub(crate) corrupt: Option<Corrupt>,
 }
 
 impl Standing {
-    /// Reads a journal from its start.
+    /// Reads what a session's journal comes to, as loading does.
     pub(crate) async fn read(store: Arc<dyn Store>, id: &SessionId) -> Result<Standing, Failure> {
-        let mut journal = Journal::start(store, id.clone());
-        let mut session = Session::new(id.clone());
-        let mut asked = BTreeMap::new();
-        let corrupt = loop {
-            let entries = match journal.page().await {
-                Ok(entries) if entries.is_empty() => break None,
-                Ok(entries) => entries,
-                Err(Failure::Corrupt { corrupt, .. }) => break Some(corrupt),
-                Err(failure) => return Err(failure),
-            };
-            let mut folded = Ok(());
-            for entry in &entries {
-                if let Fact::QuestionAsked(question) = &entry.fact {
-                    asked.insert(question.id.clone(), question.clone());
-                }
-                folded = session.apply(entry);
-                if folded.is_err() {
-                    break;
-                }
-            }
-            if let Err(broken) = folded {
-                break Some(broken);
-            }
-        };
-        let questions = asked.into_values().filter(|question| session.questions.contains(&question.id));
-        let questions = questions.collect();
+        let host::Standing { session, corrupt } = host::standing(store.as_ref(), id).await?;
+        let questions = open_questions(store, &session).await?;
         Ok(Standing { session, questions, corrupt })
     }
 
@@ -121,6 +98,25 @@ impl Standing {
             None => Ok(standing),
         }
     }
+}
+
+/// The open questions. The fold knows their ids, and that the open turn asked them.
+async fn open_questions(store: Arc<dyn Store>, session: &Session) -> Result<Vec<Question>, Failure> {
+    let Some(turn) = session.turn.as_ref().filter(|_| !session.questions.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let mut open = BTreeMap::new();
+    let mut journal = Journal::after(store, session.id.clone(), turn.first_seq - 1).await?;
+    while journal.seq() < session.head.seq {
+        for entry in journal.page().await? {
+            if let Fact::QuestionAsked(asked) = entry.fact
+                && session.questions.contains(&asked.question.id)
+            {
+                open.insert(asked.question.id.clone(), asked.question);
+            }
+        }
+    }
+    Ok(open.into_values().collect())
 }
 
 /// The failure of a session that is not here.

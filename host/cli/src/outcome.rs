@@ -21,6 +21,10 @@ pub(crate) struct Watch {
     open: Arc<AtomicU32>,
     /// How the turn ended.
     end: Option<Outcome>,
+    /// It waits.
+    waits: bool,
+    /// The session has ended for good.
+    session_ended: bool,
     /// Why the command had no effect.
     rejected: Option<String>,
     /// Questions that were shown.
@@ -41,6 +45,26 @@ impl Watch {
     /// How the turn that is looked for ended, if it has.
     pub(crate) fn end(&self) -> Option<Outcome> {
         self.end
+    }
+
+    /// The row that was sent, if one was.
+    pub(crate) fn row(&self) -> Option<u64> {
+        self.row
+    }
+
+    /// Whether the turn that is looked for waits.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Something was answered: what was seen of waiting may be over.
+    pub(crate) fn answered(&mut self) {
+        self.waits = false;
+    }
+
+    /// Whether the session has ended for good.
+    pub(crate) fn session_ended(&self) -> bool {
+        self.session_ended
     }
 
     /// Why the command had no effect, if it had none.
@@ -69,6 +93,7 @@ impl Watch {
         };
         if let Some(end) = end {
             self.open.store(0, Ordering::Relaxed);
+            self.waits = false;
             if self.row.is_none() || self.turn == Some(turn) {
                 self.end = Some(end);
             }
@@ -79,7 +104,12 @@ impl Watch {
         }
         match &entry.fact {
             Fact::UserMessage(body) if Some(body.n) == self.row => self.turn = Some(turn),
-            Fact::UserAnswer(body) if Some(body.n) == self.row => self.turn = Some(turn),
+            Fact::UserAnswer(body) => {
+                self.waits = false;
+                if Some(body.n) == self.row {
+                    self.turn = Some(turn);
+                }
+            }
             Fact::CommandRejected(body) if Some(body.n) == self.row => {
                 self.rejected = Some(body.why.clone());
             }
@@ -88,8 +118,11 @@ impl Watch {
                 self.turn = Some(turn);
                 self.end = None;
             }
+            Fact::TurnWaiting(_) => self.waits = self.turn == Some(turn),
+            Fact::StepStarted(_) | Fact::StepRerun(_) => self.waits = false,
+            Fact::SessionStopped(_) | Fact::SessionFailed(_) => self.session_ended = true,
             Fact::QuestionAsked(body) => {
-                self.asked.insert(body.id.clone());
+                self.asked.insert(body.question.id.clone());
             }
             _ => {}
         }
@@ -100,7 +133,8 @@ impl Watch {
 mod tests {
     use rewake_core::entry::Place;
     use rewake_core::fact::{
-        CommandRejected, Scope, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, UserMessage,
+        CommandRejected, Scope, SessionStopped, StepRerun, TurnCompleted, TurnFailed, TurnInterrupted,
+        TurnStarted, TurnWaiting, UserMessage, WaitOn,
     };
     use rewake_wire::{Sender, Usage};
 
@@ -143,6 +177,24 @@ mod tests {
         assert_eq!(watch.end(), None);
         see(&mut watch, 2, TurnInterrupted { usage: Usage::default(), reason: None });
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
+    }
+
+    #[test]
+    fn a_turn_that_waits_is_seen_until_it_goes_on() {
+        let wait = || TurnWaiting { on: WaitOn::Time { until: None, on_message: true } };
+        let mut watch = Watch::new(Some(2), 0);
+        see(&mut watch, 1, wait());
+        assert!(!watch.waits(), "another's turn");
+        see(&mut watch, 2, message(2));
+        see(&mut watch, 2, wait());
+        assert!(watch.waits());
+        watch.answered();
+        assert!(!watch.waits());
+        see(&mut watch, 2, wait());
+        watch.see(&entry(Place::step(2, 2), StepRerun { again: 1 }));
+        assert!(!watch.waits() && !watch.session_ended());
+        see(&mut watch, 2, SessionStopped { reason: "enough".into() });
+        assert!(watch.session_ended());
     }
 
     #[test]

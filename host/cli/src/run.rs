@@ -16,7 +16,7 @@ use rewake_core::session::Ended;
 use rewake_runtime::bundle::TEXT_BYTES_MAX;
 use rewake_runtime::providers::script::Script;
 use rewake_runtime::{Approval, HostError, Made, NewSession};
-use rewake_store::{Sessions as _, Store, StoreError};
+use rewake_store::{Sessions as _, Store};
 use rewake_wire::{Fault, Part, Sender};
 
 use self::follow::{Follow, Until};
@@ -139,6 +139,9 @@ async fn go_on(
     };
     let session = &standing.session;
     if let Some(ended) = &session.ended {
+        if session.has_farewells() {
+            bid_farewell(places, id).await?;
+        }
         let status = match ended {
             Ended::Stopped => "stopped",
             Ended::Failed => "failed",
@@ -169,17 +172,24 @@ async fn go_on(
             until,
             welcome: (until == Until::Idle).then(|| going_on(id, session)),
         };
-        follow.run().await.inspect_err(|failure| {
-            if let (Some(row), Failure::Host(HostError::Store(StoreError::Busy { .. }))) = (row, failure) {
-                note(&format!(
-                    "what you sent is kept as command {row} of {id}: who runs the session takes it in. \
-                     Do not send it again; `{}` shows what becomes of it",
-                    places.hint(&format!("events {id}"))
-                ));
-            }
-        })
+        follow.run().await
     }
     .await;
+    opened.close().await;
+    result
+}
+
+/// Has the hooks of a session's end hear of it whose host died before they answered.
+async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
+    let opened = places.host(places.write().await?)?;
+    let loaded = opened.host.load(id).await;
+    let result = match loaded {
+        Ok((loaded, _)) => {
+            loaded.gone().await;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    };
     opened.close().await;
     result
 }

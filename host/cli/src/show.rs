@@ -161,9 +161,8 @@ fn pins(created: &Created) -> Vec<Section> {
     let bundles =
         bundles.map(|pin| vec![pin.name.clone(), pin.version.clone(), format!("blake3:{}", pin.digest)]);
     let components = created.components.iter();
-    let components = components.map(|pin| {
-        vec![describe::component(pin), describe::kind(pin.kind).to_owned(), format!("blake3:{}", pin.digest)]
-    });
+    let components = components
+        .map(|pin| vec![describe::component(pin), pin.kind.to_string(), format!("blake3:{}", pin.digest)]);
     let tools = created
         .tools
         .iter()

@@ -81,7 +81,9 @@ impl Renderer {
             Fact::CommandRejected(body) => {
                 bad(format!("! command {} had no effect: {}", body.n, short(&body.why)))
             }
-            Fact::QuestionAsked(body) => vec![(Style::Strong, format!("? {}", describe::question(body)))],
+            Fact::QuestionAsked(body) => {
+                vec![(Style::Strong, format!("? {}", describe::question(&body.question)))]
+            }
             Fact::Custom(body) => dim(format!("{} {}", short(&body.kind), short(&body.data.to_string()))),
             Fact::LogLines(body) => logs(body),
             _ => self.doings(entry),
@@ -159,10 +161,12 @@ impl Renderer {
                 let what = body.request.as_ref().map_or_else(|| "http".to_owned(), asked);
                 vec![requested(&what, &body.outcome, body.ms)]
             }
-            Fact::HttpLost(body) => bad(format!(
-                "✗ http: unknown whether it was done: {}. It was not sent again",
-                describe::lost(body.why)
-            )),
+            Fact::HttpLost(body) => {
+                let why = describe::lost(body.why);
+                let refused = body.refused.as_ref().map(|why| format!(": {}", short(why)));
+                let refused = refused.unwrap_or_default();
+                bad(format!("✗ http: unknown whether it was done: {why}. It was not sent again{refused}"))
+            }
             _ => vec![],
         }
     }

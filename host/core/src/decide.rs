@@ -50,6 +50,9 @@ pub struct LoadInput {
     pub folded: u64,
     /// Snapshots that could not be used, and why.
     pub rejected: Vec<(u64, String)>,
+    /// Why the host that ran it takes it up again without having let go of it in good order: `lease`,
+    /// `store`. Its process has lived on.
+    pub again: Option<String>,
 }
 
 /// Something may be due.

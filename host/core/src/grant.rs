@@ -1,6 +1,7 @@
 //! Grants: what a component may use. Deny is the absence of a grant.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -194,13 +195,19 @@ impl Scheme {
     }
 }
 
-/// Whether every host of one pattern is a host of another: `api.example.com` of `*.example.com`.
+/// Whether every host of one pattern is a host of another: `api.example.com` of `*.example.com`. An address is
+/// within itself alone: a grant of one reaches it wherever it is, and `*` means what is of the internet.
 pub fn host_is_within(host: &str, ceiling: &str) -> bool {
     let ((host, port), (ceiling, ceiling_port)) = (split_port(host), split_port(ceiling));
     let is_below = ceiling.strip_prefix('*').is_some_and(|domain| {
         domain.is_empty() || (domain.starts_with('.') && host.len() > domain.len() && host.ends_with(domain))
     });
-    port == ceiling_port && (host == ceiling || is_below)
+    port == ceiling_port && (host == ceiling || is_below && !is_address(host))
+}
+
+fn is_address(host: &str) -> bool {
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    inner.unwrap_or(host).parse::<IpAddr>().is_ok()
 }
 
 fn split_port(pattern: &str) -> (&str, Option<&str>) {
@@ -229,6 +236,12 @@ mod tests {
             ("api.example.com:8443", "*:8443", true),
             ("[::1]:80", "[::1]:80", true),
             ("[::1]", "[::1]:80", false),
+            ("127.0.0.1:80", "127.0.0.1:80", true),
+            ("127.0.0.1:80", "*:80", false),
+            ("[::1]", "*", false),
+            ("8.8.8.8", "*", false),
+            ("127.0.0.1", "*.0.0.1", false),
+            ("*", "127.0.0.1", false),
         ] {
             assert_eq!(host_is_within(host, ceiling), expected, "{host} in {ceiling}");
         }

@@ -7,8 +7,11 @@ pub const ID_BYTES_MAX: usize = 64;
 pub const PAYLOAD_BYTES_MAX: usize = 32 << 20;
 /// Bytes of a payload that stand in the payload table itself; larger ones are kept as a blob.
 pub const PAYLOAD_INLINE_BYTES_MAX: usize = 64 << 10;
-/// Untaken rows in a session's inbox.
+/// Untaken messages in a session's inbox; a sender may have a quarter of them.
 pub const INBOX_ROWS_MAX: usize = 1_000;
+/// Untaken rows of one sender and one kind of control (answers, interrupts, stops) in a session's inbox, beside
+/// its messages: whoever has filled an inbox can still stop what fills it.
+pub const INBOX_CONTROLS_MAX: usize = 64;
 /// Bytes of a message's parts.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Messages that one turn takes in together.
@@ -31,6 +34,8 @@ pub const TOOL_INPUT_BYTES_MAX: usize = 1 << 20;
 pub const TOOL_INPUTS_BYTES_MAX: usize = 4 << 20;
 /// Characters of a hook's context, and of its reason (hooks.md).
 pub const HOOK_TEXT_CHARS_MAX: usize = 10_000;
+/// Bytes of the contexts of hooks that one step is given; older ones are left out.
+pub const CONTEXTS_BYTES_MAX: usize = 1 << 20;
 /// Rounds in a row in which a Stop hook is obeyed that wants the turn to go on (hooks.md).
 pub const STOP_ROUNDS_MAX: u32 = 8;
 /// Characters of a title.
@@ -49,6 +54,10 @@ pub const SESSION_ENTRIES_MAX: u64 = 10_000_000;
 pub const LOG_LINES_MAX: usize = 1_000;
 /// Bytes of all lines of diagnostics kept of one guest's run.
 pub const LOG_BYTES_MAX: usize = 512 << 10;
+/// Lines of diagnostics kept of one turn, its step's tools and hooks included.
+pub const LOG_TURN_LINES_MAX: usize = 10_000;
+/// Bytes of all lines of diagnostics kept of one turn.
+pub const LOG_TURN_BYTES_MAX: usize = 4 << 20;
 /// Bytes of one line of diagnostics.
 pub const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 /// Consecutive re-runs of a step that added no entry (R5).

@@ -13,7 +13,7 @@ pub(crate) fn load(session: &Session, input: LoadInput) -> Result<Decision, Refu
     if session.created.is_none() {
         return Err(Refusal::Conflict(format!("session {} does not exist", session.id)));
     }
-    let source = if session.load.count == 0 { Source::Startup } else { Source::Resume };
+    let source = session.load.next();
     let mut entries: Vec<Draft> = input
         .rejected
         .into_iter()
@@ -37,6 +37,7 @@ pub(crate) fn load(session: &Session, input: LoadInput) -> Result<Decision, Refu
             host_version: input.host_version,
             snapshot_seq: input.snapshot_seq,
             folded: input.folded,
+            again: input.again,
         },
     ));
     for (start, call) in &session.calls {
@@ -48,7 +49,10 @@ pub(crate) fn load(session: &Session, input: LoadInput) -> Result<Decision, Refu
                 entries.push(Draft::system(call.place, ToolLost { start: *start, why: Lost::Host }));
             }
             CallKind::Http => {
-                entries.push(Draft::system(call.place, HttpLost { start: *start, why: Lost::Host }));
+                entries.push(Draft::system(
+                    call.place,
+                    HttpLost { start: *start, why: Lost::Host, refused: None },
+                ));
             }
             CallKind::Model | CallKind::Hook(_) => {}
         }

@@ -170,6 +170,14 @@ impl Recorded {
         self.at(index).find(|entry| matches!(&entry.fact, Fact::HookStarted(body) if body.hook == hook))
     }
 
+    /// The hooks that were asked about the use at `index`.
+    pub fn judges(&self, index: u32) -> impl Iterator<Item = u32> {
+        self.at(index).filter_map(|entry| match &entry.fact {
+            Fact::HookStarted(body) => Some(body.hook),
+            _ => None,
+        })
+    }
+
     /// A hook's verdict on the use at `index`, and its seq.
     pub fn verdict(&self, index: u32, hook: u32) -> Option<(u64, &HookVerdict)> {
         self.at(index).find_map(|entry| match &entry.fact {

@@ -13,7 +13,7 @@ use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, Step
 use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::limits;
-use crate::transitions::{call, grants, hook, inbox, life, step, turn, workspace};
+use crate::transitions::{call, grants, hook, inbox, life, logs, step, turn, workspace};
 
 /// A session, folded from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,6 +128,18 @@ pub struct Turn {
     pub said: Option<String>,
     /// What its models counted.
     pub usage: Usage,
+    /// What is kept of its diagnostics.
+    #[serde(default)]
+    pub logged: Logged,
+}
+
+/// How much of a turn's diagnostics is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logged {
+    /// Lines.
+    pub lines: usize,
+    /// Bytes of them.
+    pub bytes: usize,
 }
 
 /// What a hook of the session added for the next step.
@@ -245,6 +257,13 @@ pub struct Load {
     pub stepped: bool,
 }
 
+impl Load {
+    /// What the next load will be.
+    pub fn next(&self) -> Source {
+        if self.count == 0 { Source::Startup } else { Source::Resume }
+    }
+}
+
 /// How a session ended for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
@@ -316,7 +335,7 @@ impl Session {
         step::keep_for_replay(self, entry);
         match &entry.fact {
             Fact::SessionCreated(body) => life::created(self, entry, body),
-            Fact::SessionLoaded(_) => life::loaded(self),
+            Fact::SessionLoaded(body) => life::loaded(self, body),
             Fact::SessionUnloaded(_) => life::unloaded(self),
             Fact::SessionTitled(body) => life::titled(self, &body.title),
             Fact::AgentTitle(body) => life::titled(self, &body.title),
@@ -356,10 +375,11 @@ impl Session {
             Fact::CallRetried(body) => call::retried(self, body),
             Fact::HookStarted(body) => hook::started(self, entry, body),
             Fact::HookVerdict(body) => hook::verdict(self, body),
-            Fact::QuestionAsked(body) => turn::asked(self, &body.id),
+            Fact::QuestionAsked(body) => turn::asked(self, &body.question.id),
             Fact::QuestionWithdrawn(body) => turn::withdrawn(self, &body.id),
             Fact::AgentMessage(body) => turn::said(self, body),
-            Fact::ToolsRequested(_) | Fact::LogLines(_) | Fact::Custom(_) => Ok(()),
+            Fact::LogLines(body) => logs::said(self, entry, body),
+            Fact::ToolsRequested(_) | Fact::Custom(_) => Ok(()),
             Fact::GrantsNarrowed(body) => grants::narrowed(self, body),
             Fact::WorkspaceImported(body) => workspace::imported(self, body),
             Fact::SnapshotTaken(_) | Fact::SnapshotRejected(_) => Ok(()),

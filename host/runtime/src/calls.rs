@@ -15,7 +15,7 @@ use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
 use tokio::task::JoinSet;
 
-use crate::context::{SessionContext, full_name};
+use crate::context::{Busy, SessionContext, full_name};
 use crate::convert::part_in;
 use crate::event::{Port, Unrecorded};
 use crate::grants;
@@ -139,9 +139,9 @@ pub(crate) async fn dispatch(
     for call in calls {
         let (cx, port) = (cx.clone(), port.clone());
         tasks.spawn(async move {
-            let _running = cx.running.clone().read_owned().await;
+            let busy = cx.busy().await;
             let at = call.at;
-            let (completed, logs, _) = perform(&cx, &call).await;
+            let (completed, logs, _) = perform(&cx, &call, &busy).await;
             let logs = logs.map(|logs| Draft::system(call.place, Fact::from(logs)));
             let mut drafts: Vec<Draft> = logs.into_iter().collect();
             drafts.push(Draft::system(call.place, completed.clone()));
@@ -157,7 +157,11 @@ pub(crate) async fn dispatch(
 }
 
 /// Runs one call; returns how it ended, what was said beside it, and what it took.
-pub(crate) async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted, Option<LogLines>, Used) {
+pub(crate) async fn perform(
+    cx: &SessionContext,
+    call: &Call,
+    busy: &Busy,
+) -> (ToolCompleted, Option<LogLines>, Used) {
     let component = cx.component(call.tool.component);
     let context = tool::Context {
         session: cx.id.to_string(),
@@ -165,7 +169,7 @@ pub(crate) async fn perform(cx: &SessionContext, call: &Call) -> (ToolCompleted,
         idempotency_key: call.key.clone(),
         config: component.config.clone(),
     };
-    let sandbox = cx.sandbox(component);
+    let sandbox = cx.sandbox(component, Some(busy.clone()));
     let way_out = cx.way_out(component);
     let Ran { result, ms, logs, files, http, used } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
@@ -216,7 +220,7 @@ fn ended_badly(broken: &Broken) -> (Outcome, Vec<Part>) {
 }
 
 /// Cuts an output to its limit; returns how many bytes went. A part that cannot be cut goes whole.
-fn cut_parts(parts: Vec<Part>, bytes_max: u64) -> (Vec<Part>, u64) {
+pub(crate) fn cut_parts(parts: Vec<Part>, bytes_max: u64) -> (Vec<Part>, u64) {
     let mut room = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let mut kept = Vec::new();
     let mut gone = 0u64;

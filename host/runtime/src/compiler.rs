@@ -27,8 +27,8 @@ pub const COMPILE_WORD: &str = "__compile";
 const MAGIC: [u8; 8] = *b"rewakea1";
 /// Bytes before the machine code: magic, mode, length.
 const HEAD_BYTES: usize = 8 + 1 + 8;
-/// Bytes of machine code that a child may hand back.
-const ARTIFACT_BYTES_MAX: u64 = 512 << 20;
+/// How many times as large as the largest component an artifact may be that a child hands back.
+const ARTIFACT_RATIO_MAX: u64 = 8;
 /// Bytes of a child's last words that are kept.
 const WORDS_BYTES_MAX: u64 = 64 << 10;
 /// How often a child is looked at.
@@ -59,7 +59,7 @@ impl Default for CompileLimits {
             component_bytes_max: crate::bundle::limits::COMPONENT_BYTES_MAX,
             cpu_s_max: 60,
             memory_bytes_max: 2 << 30,
-            time_ms_max: 180_000,
+            time_ms_max: 300_000,
         }
     }
 }
@@ -67,15 +67,15 @@ impl Default for CompileLimits {
 /// Why there is no machine code.
 #[derive(Debug, Error)]
 pub(crate) enum CompileError {
-    #[error("it has {bytes} bytes; at most {max} are compiled")]
+    #[error("it has {bytes} bytes; at most {max} are compiled (`component` in [limits.compile])")]
     TooLarge { bytes: u64, max: u64 },
     #[error("{0}")]
     Refused(String),
-    #[error("compiling it took more than {0} s of processor time")]
+    #[error("compiling it took more than {0} s of processor time (`cpu` in [limits.compile])")]
     OutOfCpu(u64),
     #[error("compiling it took longer than {0} ms")]
     OutOfTime(u64),
-    #[error("compiling it took more than {0} bytes of memory")]
+    #[error("compiling it took more than {0} bytes of memory (`memory` in [limits.compile])")]
     OutOfMemory(u64),
     #[error("the compiler did not survive it: {0}")]
     Died(String),
@@ -97,6 +97,11 @@ impl Compiler {
         Compiler { program, limits }
     }
 
+    /// What compiling one component may cost.
+    pub(crate) fn limits(&self) -> CompileLimits {
+        self.limits
+    }
+
     /// Compiles; returns the engine that the machine code is for, and the code. Blocks, on a thread that
     /// must live as long: the child dies with it.
     pub(crate) fn compile(&self, component: &[u8]) -> Result<(Mode, Vec<u8>), CompileError> {
@@ -105,7 +110,7 @@ impl Compiler {
             return Err(CompileError::TooLarge { bytes, max });
         }
         match &self.program {
-            None => compile(component).map_err(|error| CompileError::Refused(format!("{error:?}"))),
+            None => compile(component).map_err(|error| CompileError::Refused(format!("{error:#}"))),
             Some(program) => {
                 let child = self.start(program);
                 let child = child.map_err(|error| CompileError::Host(format!("starting it: {error}")))?;
@@ -127,6 +132,8 @@ impl Compiler {
             .env_clear()
             .env("RAYON_NUM_THREADS", threads.to_string())
             .current_dir("/")
+            // A terminal's interrupt is for its host, which may go on.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -139,6 +146,7 @@ impl Compiler {
         else {
             return Err(CompileError::Host("it has no streams".into()));
         };
+        let artifact_bytes_max = self.limits.component_bytes_max.saturating_mul(ARTIFACT_RATIO_MAX);
         thread::scope(|scope| {
             // A child that does not read to the end says why in another way.
             scope.spawn(move || {
@@ -146,7 +154,7 @@ impl Compiler {
             });
             let artifact = scope.spawn(move || {
                 let mut bytes = Vec::new();
-                from.take(ARTIFACT_BYTES_MAX).read_to_end(&mut bytes).map(|_| bytes)
+                from.take(artifact_bytes_max).read_to_end(&mut bytes).map(|_| bytes)
             });
             let words = scope.spawn(move || {
                 let mut bytes = Vec::new();
@@ -163,18 +171,17 @@ impl Compiler {
 
     fn wait(&self, child: &mut Child) -> Result<ExitStatus, CompileError> {
         let until = Instant::now() + Duration::from_millis(self.limits.time_ms_max);
-        loop {
+        let ended = loop {
             match child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) if Instant::now() < until => thread::sleep(LOOK),
-                Ok(None) => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(CompileError::OutOfTime(self.limits.time_ms_max));
-                }
-                Err(error) => return Err(CompileError::Host(format!("waiting for it: {error}"))),
+                Ok(None) => break CompileError::OutOfTime(self.limits.time_ms_max),
+                Err(error) => break CompileError::Host(format!("waiting for it: {error}")),
             }
-        }
+        };
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(ended)
     }
 
     /// What a child's end means.
@@ -220,6 +227,7 @@ fn unframe(mut bytes: Vec<u8>) -> Result<(Mode, Vec<u8>), CompileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::CompileBounds;
 
     #[test]
     fn an_artifact_crosses_whole_or_not_at_all() {
@@ -234,6 +242,16 @@ mod tests {
         assert!(unframe(other).is_err());
     }
 
+    /// Who allows more processor time gets it, on a busy machine too.
+    #[test]
+    fn the_wall_time_follows_the_processor_time() {
+        let cpu =
+            |seconds| CompileBounds { cpu_max: Some(Duration::from_secs(seconds)), ..Default::default() };
+        let own = CompileLimits::default();
+        assert_eq!(cpu(1).over(own), CompileLimits { cpu_s_max: 1, ..own });
+        assert_eq!(cpu(600).over(own), CompileLimits { cpu_s_max: 600, time_ms_max: 3_000_000, ..own });
+    }
+
     #[test]
     fn without_a_program_it_compiles_here_within_its_size() {
         let component = wat::parse_str("(component)").unwrap();
@@ -241,7 +259,13 @@ mod tests {
             |max| Compiler::new(None, CompileLimits { component_bytes_max: max, ..CompileLimits::default() });
         assert_eq!(compiler(1 << 20).compile(&component).unwrap().0, Mode::Plain);
         let refused = compiler(3).compile(&component).unwrap_err().to_string();
-        assert_eq!(refused, format!("it has {} bytes; at most 3 are compiled", component.len()));
+        assert_eq!(
+            refused,
+            format!(
+                "it has {} bytes; at most 3 are compiled (`component` in [limits.compile])",
+                component.len()
+            )
+        );
         let refused = compiler(1 << 20).compile(b"no component").unwrap_err();
         assert!(matches!(refused, CompileError::Refused(_)), "{refused}");
     }

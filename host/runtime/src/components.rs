@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rewake_bindings::{HarnessPre, HookPre, Kind, ToolPre};
@@ -15,6 +16,9 @@ use wasmtime::component::Component;
 use crate::compiler::Compiler;
 use crate::component_cache::ComponentCache;
 use crate::engine::{Engines, Mode};
+
+/// How long other processes of this machine that compile are waited for: two of them, at their limits.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// A component that can be instantiated.
 #[derive(Clone)]
@@ -29,9 +33,9 @@ pub(crate) struct Components {
     pub(crate) engines: Engines,
     cache: ComponentCache,
     compiler: Compiler,
-    /// One compilation at a time: a host has one project, and whoever fills a machine's processors and
-    /// memory with components to compile waits for themselves.
-    compiling: Semaphore,
+    /// One compilation at a time, in this process and (by a lock in the cache) in all that share its cache:
+    /// whoever fills a machine's processors and memory with components to compile waits for themselves.
+    compiling: Arc<Semaphore>,
     ready: Mutex<HashMap<(Digest, PluginKind), Ready>>,
 }
 
@@ -45,9 +49,14 @@ impl Components {
             engines: Engines::shared()?,
             cache: ComponentCache::open(cache),
             compiler,
-            compiling: Semaphore::new(1),
+            compiling: Arc::new(Semaphore::new(1)),
             ready: Mutex::default(),
         }))
+    }
+
+    /// Bytes of a component that is compiled here.
+    pub(crate) fn component_bytes_max(&self) -> u64 {
+        self.compiler.limits().component_bytes_max
     }
 
     /// One that is ready already.
@@ -71,14 +80,18 @@ impl Components {
         if let Some((component, mode)) = self.apart(move |all| all.cache.get(&all.engines, digest)).await? {
             return self.keep(digest, kind, &component, mode);
         }
-        let room = self.compiling.acquire().await;
+        let room = self.compiling.clone().acquire_owned().await;
         // Whoever was before may have compiled just this.
         if self.get(digest, kind).is_some() {
             return Ok(());
         }
         let bytes = bytes.clone();
-        let (component, mode) = self.apart(move |all| all.compile(digest, &bytes)).await??;
-        drop(room);
+        let compiled = self.apart(move |all| {
+            // Held by the work itself, which goes on when nobody waits for it any more.
+            let _room = room;
+            all.compile(digest, &bytes)
+        });
+        let (component, mode) = compiled.await??;
         self.keep(digest, kind, &component, mode)
     }
 
@@ -92,12 +105,13 @@ impl Components {
     }
 
     fn compile(&self, digest: Digest, bytes: &[u8]) -> Result<(Component, Mode), String> {
+        let _turn = self.cache.turn(TURN_WAIT_MAX);
         if let Some(kept) = self.cache.get(&self.engines, digest) {
             return Ok(kept);
         }
         let (mode, code) = self.compiler.compile(bytes).map_err(|error| error.to_string())?;
-        let component = self.engines.load(mode, &code).map_err(|error| format!("{error:?}"))?;
-        self.cache.put(&self.engines, digest, mode, &code);
+        let component = self.engines.load(mode, &code).map_err(|error| format!("{error:#}"))?;
+        self.cache.put(digest, mode, &code);
         Ok((component, mode))
     }
 
@@ -114,7 +128,7 @@ impl Components {
         component: &Component,
         mode: Mode,
     ) -> Result<(), String> {
-        let ready = self.link(kind, component, mode).map_err(|error| format!("{error:?}"))?;
+        let ready = self.link(kind, component, mode).map_err(|error| format!("{error:#}"))?;
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert((digest, kind), ready);
         Ok(())
     }

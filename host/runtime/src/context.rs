@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rewake_bindings::Sandbox;
-use rewake_core::fact::{ComponentPin, Created, PluginKind, ToolPin};
+use rewake_core::fact::{ComponentPin, Created, PluginKind, Source, ToolPin};
 use rewake_core::grant::Grants;
 use rewake_core::ids::SessionId;
 use rewake_store::Store;
-use tokio::sync::RwLock;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use tracing::warn;
 
+use crate::bundle::Matcher;
 use crate::components::Components;
 use crate::config::Rules;
 use crate::egress::Egress;
@@ -26,6 +27,9 @@ const CALL_BYTES_MAX: usize = 16 << 20;
 /// How long a dropped tool or hook is waited for.
 const QUIESCE_MAX: Duration = Duration::from_secs(2);
 
+/// Held by whatever a session's tools and hooks still do.
+pub(crate) type Busy = Arc<OwnedRwLockReadGuard<()>>;
+
 /// What every guest of a session is run with.
 pub(crate) struct SessionContext {
     pub(crate) id: SessionId,
@@ -35,6 +39,10 @@ pub(crate) struct SessionContext {
     pub(crate) models: Arc<Models>,
     pub(crate) egress: Arc<Egress>,
     pub(crate) store: Arc<dyn Store>,
+    /// How it was loaded.
+    pub(crate) source: Source,
+    /// The matchers of its hooks, in the order of the pins.
+    pub(crate) matchers: Vec<Matcher>,
     /// The folders behind its mounts.
     pub(crate) volumes: Volumes,
     /// What each component may use now, in the order of the pins: the pin is the ceiling, and the operator's
@@ -47,11 +55,19 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
-    /// Waits until no tool or hook that was dropped is still on its way out; for so long at most.
-    pub(crate) async fn quiesce(&self) {
-        if tokio::time::timeout(QUIESCE_MAX, self.running.write()).await.is_err() {
+    /// Waits until nothing is done any more for a tool or hook that was dropped, for so long at most, and
+    /// says whether that is so. What a disk was asked for cannot be taken back.
+    pub(crate) async fn quiesce(&self) -> bool {
+        let is_quiet = tokio::time::timeout(QUIESCE_MAX, self.running.write()).await.is_ok();
+        if !is_quiet {
             warn!(session = %self.id, "a dropped tool or hook is still running");
         }
+        is_quiet
+    }
+
+    /// To be held while a tool or a hook runs.
+    pub(crate) async fn busy(&self) -> Busy {
+        Arc::new(self.running.clone().read_owned().await)
     }
 
     /// The harness's component.
@@ -89,13 +105,14 @@ impl SessionContext {
     }
 
     /// What an instance of a component is confined to: exactly its grants.
-    pub(crate) fn sandbox(&self, component: &ComponentPin) -> Sandbox {
+    pub(crate) fn sandbox(&self, component: &ComponentPin, busy: Option<Busy>) -> Sandbox {
         let now = self.granted(component);
         Sandbox {
             mounts: self.volumes.mounts(component, now),
             memory_bytes_max: usize::try_from(component.limits.memory_bytes_max).unwrap_or(usize::MAX),
             output_bytes_max: OUTPUT_BYTES_MAX,
             call_bytes_max: CALL_BYTES_MAX,
+            while_busy: busy.map(|busy| busy as _),
         }
     }
 }

@@ -1,15 +1,28 @@
 //! The only wasmtime configuration there is. Two engines: most components run in the plain one; those
 //! that need the component model's concurrency (every QuickJS component does) in the other, at a price.
 
+use std::hash::{Hash as _, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use rewake_bindings::{Kind, Linkers};
+use rewake_core::ids::Digest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Component;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 /// Instances that may live at once, in each engine.
 const INSTANCES_MAX: u32 = 1_000;
+/// Linear memories of one component. Every instance that is admitted finds room for as many: what one
+/// component brings takes nothing from another.
+const MEMORIES_MAX: u32 = 4;
+/// Tables of one component; likewise.
+const TABLES_MAX: u32 = 8;
+/// Core instances of one component; likewise. A Python component has dozens.
+const CORE_INSTANCES_MAX: u32 = 256;
+/// Stacks of guests: a component that uses the component model's concurrency may have more than one.
+const STACKS_MAX: u32 = 4 * INSTANCES_MAX;
+/// Elements of one table; Python's and StarlingMonkey's have some thousand.
+const TABLE_ELEMENTS_MAX: usize = 100_000;
 /// Of them, harness steps: they wait for tools and hooks, which must find room.
 const STEPS_MAX: usize = 400;
 /// Of them, tool and hook calls.
@@ -27,6 +40,16 @@ pub(crate) enum Mode {
     Plain,
     /// With it.
     Concurrent,
+}
+
+impl Mode {
+    /// A stable word.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Mode::Plain => "plain",
+            Mode::Concurrent => "concurrent",
+        }
+    }
 }
 
 /// One engine and its linkers.
@@ -130,6 +153,41 @@ pub(crate) fn compile(bytes: &[u8]) -> wasmtime::Result<(Mode, Vec<u8>)> {
     }
 }
 
+/// What compiled code must have been made by and for, as a digest: the compiler's version, its settings, this
+/// machine's kind of processor.
+///
+/// # Errors
+/// If this machine cannot have such an engine.
+pub(crate) fn compatibility(mode: Mode) -> wasmtime::Result<Digest> {
+    static PLAIN: OnceLock<Digest> = OnceLock::new();
+    static CONCURRENT: OnceLock<Digest> = OnceLock::new();
+    let known = match mode {
+        Mode::Plain => &PLAIN,
+        Mode::Concurrent => &CONCURRENT,
+    };
+    if let Some(digest) = known.get() {
+        return Ok(*digest);
+    }
+    let engine = Engine::new(&settings(mode))?;
+    let mut bytes = Bytes::default();
+    engine.precompile_compatibility_hash().hash(&mut bytes);
+    Ok(*known.get_or_init(|| Digest::of(&bytes.0)))
+}
+
+/// What is hashed, itself.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
 fn config(mode: Mode) -> Config {
     let mut config = settings(mode);
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
@@ -157,15 +215,15 @@ fn settings(mode: Mode) -> Config {
 fn pool() -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(INSTANCES_MAX)
-        .total_core_instances(4 * INSTANCES_MAX)
-        .total_memories(2 * INSTANCES_MAX)
-        .total_tables(4 * INSTANCES_MAX)
-        .total_stacks(INSTANCES_MAX)
-        .max_core_instances_per_component(256)
-        .max_memories_per_component(16)
-        .max_tables_per_component(64)
+        .total_core_instances(INSTANCES_MAX * CORE_INSTANCES_MAX)
+        .total_memories(INSTANCES_MAX * MEMORIES_MAX)
+        .total_tables(INSTANCES_MAX * TABLES_MAX)
+        .total_stacks(STACKS_MAX)
+        .max_core_instances_per_component(CORE_INSTANCES_MAX)
+        .max_memories_per_component(MEMORIES_MAX)
+        .max_tables_per_component(TABLES_MAX)
         .max_memory_size(MEMORY_BYTES_MAX)
-        .table_elements(100_000)
+        .table_elements(TABLE_ELEMENTS_MAX)
         .linear_memory_keep_resident(2 << 20)
         .table_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto);

@@ -167,8 +167,9 @@ pub(crate) fn asked_of(
         .collect();
     for (grant, ask) in all.http.iter().zip(&asks.http) {
         for (line, method) in grant.describe().into_iter().zip(&grant.methods) {
-            let is_granted =
-                granted.http.iter().any(|got| got.host == grant.host && got.methods.contains(method));
+            let is_granted = granted.http.iter().any(|got| {
+                got.scheme == grant.scheme && got.host == grant.host && got.methods.contains(method)
+            });
             lines.push(one(line, http_words(grant, method), &ask.why, is_granted));
         }
     }

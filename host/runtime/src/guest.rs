@@ -23,6 +23,10 @@ pub(crate) const HOST: &str = "host";
 /// The code of a guest that hands over more than it may.
 pub(crate) const TOO_MUCH_DATA: &str = "too_much_data";
 
+/// How long an ended call's last use of a file is waited for, so that it stands on its audit list and is not
+/// met by the next call.
+const SETTLE_MAX: Duration = Duration::from_secs(2);
+
 /// How a guest's call came to an end that is not a return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
@@ -127,6 +131,7 @@ pub(crate) async fn list_tools(
         memory_bytes_max: usize::try_from(component.limits.memory_bytes_max).unwrap_or(usize::MAX),
         output_bytes_max: 16 << 10,
         call_bytes_max: 1 << 20,
+        while_busy: None,
     };
     let imports = Plain::default();
     run(components, component, sandbox, imports, &engine, component.limits.timeout_ms, async |store| {
@@ -185,12 +190,18 @@ async fn run<T>(
         None => Err(timed_out(timeout_ms)),
     };
     let used = Used::of(&store, component.limits);
+    if tokio::time::timeout(SETTLE_MAX, store.data_mut().settle()).await.is_err() {
+        warn!(component = %crate::context::full_name(component), "a file is still being used for an ended call");
+    }
     let output = store.data_mut().take_output();
     let mut logs = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.logs));
     let files = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.files));
     let requests = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.requests));
     drop(store);
     drop(permit);
+    // A scratch folder goes with it: that takes as long as a disk takes. What came of the call is not kept
+    // waiting, where it could be lost.
+    tokio::task::spawn_blocking(move || drop(sandbox));
     if let Some(logs) = &mut logs {
         logs.push_output(&output);
     }
@@ -256,8 +267,8 @@ pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
             broken("out_of_fuel", "it computed for longer than its limit (`fuel`) allows".into())
         }
         Some(Trap::StackOverflow) => broken("trapped", "its call stack is exhausted".into()),
-        Some(trap) => broken("trapped", cut(&format!("{trap}\n{error:?}"), DETAIL_BYTES_MAX)),
-        None => broken("trapped", cut(&format!("{error:?}"), DETAIL_BYTES_MAX)),
+        Some(trap) => broken("trapped", cut(&format!("{trap}: {error:#}"), DETAIL_BYTES_MAX)),
+        None => broken("trapped", cut(&format!("{error:#}"), DETAIL_BYTES_MAX)),
     }
 }
 

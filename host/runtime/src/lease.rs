@@ -43,6 +43,14 @@ impl Keeper {
         if self.outlasts_margin() { Ok(()) } else { Err(Fatal::LeaseLost) }
     }
 
+    /// Sees to it that the session is still this host's by its own clock. Guests must not run on without it.
+    ///
+    /// # Errors
+    /// If the lease has run out, since it could not be renewed.
+    pub(crate) fn check(&self) -> Result<(), Fatal> {
+        if boot_ms() < self.asked_ms + LEASE_MS { Ok(()) } else { Err(Fatal::LeaseLost) }
+    }
+
     fn outlasts_margin(&self) -> bool {
         boot_ms() + MARGIN_MS < self.asked_ms + LEASE_MS
     }
@@ -86,4 +94,32 @@ impl Keeper {
 pub(crate) fn boot_ms() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use rewake_core::ids::{HostId, SessionId, Timestamp};
+    use rewake_store::memory::MemoryStore;
+
+    use super::*;
+
+    /// A lease that nobody renews ends by this machine's clock, whatever the store can be asked.
+    #[tokio::test]
+    async fn a_lease_that_has_run_out_is_lost() {
+        let lease = Lease {
+            session: SessionId::parse("ses_1").unwrap(),
+            host: HostId::parse("host_1").unwrap(),
+            epoch: 1,
+            expires_at: Timestamp(0),
+        };
+        let keeper = |ago_ms: u64| {
+            let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+            Keeper::new(store, lease.clone(), boot_ms().saturating_sub(ago_ms))
+        };
+        assert!(keeper(0).check().is_ok() && keeper(0).ensure().await.is_ok());
+        // It cannot begin anything, and may still end what it began.
+        let late = keeper(LEASE_MS - MARGIN_MS + 1);
+        assert!(late.check().is_ok() && !late.outlasts_margin());
+        assert!(matches!(keeper(LEASE_MS).check(), Err(Fatal::LeaseLost)));
+    }
 }

@@ -33,6 +33,7 @@ mod mounts;
 mod plan;
 pub mod providers;
 mod record;
+pub mod schema;
 mod slice;
 mod step;
 mod way_out;

@@ -74,6 +74,26 @@ pub(crate) async fn fold_on(
     }
 }
 
+/// The fold of the entries below one that cannot be folded.
+pub(crate) async fn fold_below(store: &dyn Store, id: &SessionId, seq: u64) -> Result<Session, StoreError> {
+    let mut session = Session::new(id.clone());
+    loop {
+        let left = u32::try_from(seq.saturating_sub(session.head.seq + 1)).unwrap_or(PAGE).min(PAGE);
+        let records = if left == 0 { Vec::new() } else { store.read(id, session.head.seq, left).await? };
+        if records.is_empty() {
+            return Ok(session);
+        }
+        for record in &records {
+            // A snapshot may have hidden that an older one is broken too.
+            let before = session.clone();
+            let folded = codec::open(id, session.head, record).and_then(|entry| session.apply(&entry));
+            if folded.is_err() {
+                return Ok(before);
+            }
+        }
+    }
+}
+
 /// A snapshot's bytes: the digest of the fold, and the fold.
 pub(crate) fn seal_snapshot(session: &Session) -> Vec<u8> {
     let fold = serde_json::to_vec(session).expect("a fold holds nothing that JSON cannot");

@@ -17,16 +17,21 @@ use rewake_core::grant::{self, FsGrant, FsSource, Grants};
 use rewake_core::ids::{Digest, SessionId};
 use tracing::warn;
 
-use crate::config::HostDir;
+use crate::config::{FolderBounds, HostDir, Rules};
+use crate::workspace;
 
-/// What a call's scratch folder may hold.
-const SCRATCH: Quota = Quota { bytes_max: 256 << 20, files_max: 10_000 };
+/// Bytes of a call's scratch folder, unless the operator says otherwise.
+const SCRATCH_BYTES_MAX: u64 = 256 << 20;
+/// Files, folders and links of it, likewise.
+const SCRATCH_FILES_MAX: u64 = 10_000;
 
 /// The folders of one session on this host.
 pub(crate) struct Volumes {
     workspace: Arc<Volume>,
     /// Where the scratch folders of calls are made.
     scratch: PathBuf,
+    /// What each of them may hold.
+    scratch_quota: Quota,
     /// The files of bundles, by the bundle's name.
     bundles: BTreeMap<String, Arc<Volume>>,
     /// The operator's directories, by name, and what the operator allows there.
@@ -38,18 +43,29 @@ impl Volumes {
     pub(crate) fn new(
         data: &Path,
         session: &SessionId,
-        workspace: (PathBuf, Quota),
-        dirs: &BTreeMap<String, HostDir>,
+        rules: &Rules,
+        bundles: BTreeMap<String, Arc<Volume>>,
+    ) -> Volumes {
+        Volumes::over(workspace::path(data, session), data, session, rules, bundles)
+    }
+
+    /// The same, over a workspace that stands anywhere.
+    pub(crate) fn over(
+        workspace: PathBuf,
+        data: &Path,
+        session: &SessionId,
+        rules: &Rules,
         bundles: BTreeMap<String, Arc<Volume>>,
     ) -> Volumes {
         let dir = |(name, dir): (&String, &HostDir)| {
             (name.clone(), (Arc::new(Volume::new(dir.path.clone(), None)), dir.access))
         };
         Volumes {
-            workspace: Arc::new(Volume::new(workspace.0, Some(workspace.1))),
+            workspace: Arc::new(Volume::new(workspace, Some(workspace::quota(&rules.limits.workspace)))),
             scratch: data.join("scratch").join(session.as_str()),
+            scratch_quota: scratch_quota(&rules.limits.scratch),
             bundles,
-            dirs: dirs.iter().map(dir).collect(),
+            dirs: rules.dirs.iter().map(dir).collect(),
         }
     }
 
@@ -111,7 +127,14 @@ impl Volumes {
     fn scratch(&self) -> io::Result<Volume> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.scratch)?;
         let folder = tempfile::Builder::new().prefix("call-").tempdir_in(&self.scratch)?;
-        Ok(Volume::guarded(folder.path().to_owned(), SCRATCH, Box::new(folder)))
+        Ok(Volume::guarded(folder.path().to_owned(), self.scratch_quota, Box::new(folder)))
+    }
+}
+
+fn scratch_quota(bounds: &FolderBounds) -> Quota {
+    Quota {
+        bytes_max: bounds.bytes_max.unwrap_or(SCRATCH_BYTES_MAX),
+        files_max: bounds.files_max.unwrap_or(SCRATCH_FILES_MAX),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a new session will run with: bundles and their components, compiled and asked for their tools, as
 //! pins. What is granted is decided in `grants.rs`, what is set in `config/`.
 
+mod limits;
 mod locked;
 mod operators;
 mod solo;
@@ -8,7 +9,6 @@ mod solo;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rewake_bindings::types::ToolDef;
 use rewake_core::fact::{
@@ -19,11 +19,10 @@ use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
 use thiserror::Error;
 
-use crate::bundle::{self, Bundle, BundleSet, Component, Kind, Locator, Offer};
+use crate::bundle::{self, Bundle, BundleSet, Component, Locator, Offer};
 use crate::components::Components;
-use crate::config::{Rules, Unset};
+use crate::config::{Bounds, Rules, Unset};
 use crate::convert::effect_in;
-use crate::engine::MEMORY_BYTES_MAX;
 use crate::grants::{self, Asked};
 use crate::guest;
 use crate::providers::SCRIPTED;
@@ -35,8 +34,6 @@ const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 const TOOLS_MAX: usize = 512;
 /// Hooks of a session.
 const HOOKS_MAX: usize = 64;
-/// Bytes of a tool's output, whatever its manifest asks for: it must fit an entry, escaped.
-const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of a tool's input schema.
 const SCHEMA_BYTES_MAX: usize = 256 << 10;
 
@@ -130,6 +127,8 @@ pub(crate) struct Plan {
     pub(crate) script: Option<Vec<u8>>,
     /// What its components ask for, with what is granted of it.
     pub(crate) asked: Vec<Asked>,
+    /// What is unsafe about where its secrets are kept.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Plans a session of these bundles. Compiles what is not compiled yet; that can take seconds.
@@ -139,7 +138,8 @@ pub(crate) async fn plan(
     new: &NewSession,
     set: &BundleSet,
 ) -> Result<Plan, PlanError> {
-    let operators = operators::bundles(rules, set)?;
+    let bytes_max = components.component_bytes_max();
+    let operators = operators::load(rules, set, bytes_max)?;
     let (home, harness) = set.harness()?;
     let mut pins = Pins { components: Vec::new(), sources: Vec::new(), rules, new };
     let harness_index = pins.component(home, harness)?;
@@ -159,7 +159,7 @@ pub(crate) async fn plan(
             .iter()
             .any(|(bundle, component)| bundle.name() == one.0.name() && component.name() == one.1.name())
     };
-    let others = set.components(Kind::Hook).filter(|one| !is_first(one));
+    let others = set.components(PluginKind::Hook).filter(|one| !is_first(one));
     for (bundle, component) in firsts.iter().copied().chain(others) {
         let index = pins.component(bundle, component)?;
         hooks.extend(hook_pins(bundle, component, index)?);
@@ -185,7 +185,7 @@ pub(crate) async fn plan(
         bundle: agent.name.clone(),
         what: format!("the machine gives no randomness: {error}"),
     })?;
-    let bundles: Vec<Bundle> = set.bundles().iter().chain(&operators).cloned().collect();
+    let bundles: Vec<Bundle> = set.bundles().iter().chain(&operators.bundles).cloned().collect();
     let asked = pins.asked();
     let created = Created {
         agent,
@@ -197,7 +197,8 @@ pub(crate) async fn plan(
         lineage,
         labels: new.labels.clone(),
     };
-    Ok(Plan { created, bundles, script, asked })
+    let warnings = bundles.iter().flat_map(|bundle| crate::config::exposed(rules, bundle)).collect();
+    Ok(Plan { created, bundles, script, asked, warnings })
 }
 
 /// A tool that a component says it has.
@@ -246,7 +247,7 @@ async fn offers<'a>(
     new: &NewSession,
 ) -> Result<Vec<Offered<'a>>, PlanError> {
     let mut offers = Vec::new();
-    for (bundle, component) in set.components(Kind::Tool) {
+    for (bundle, component) in set.components(PluginKind::Tool) {
         let pin = component_pin(rules, new, bundle, component)?;
         for (offer, def) in list_tools(components, &pin, bundle, component).await? {
             if offers.len() == TOOLS_MAX {
@@ -306,20 +307,16 @@ pub(crate) async fn ready(
     bundle: &Bundle,
     component: &Component,
 ) -> Result<(), PlanError> {
-    let prepared =
-        components.prepare(component.digest, plugin_kind(component.kind()), component.bytes()).await;
+    let prepared = components.prepare(component.digest, component.kind(), component.bytes()).await;
     prepared.map_err(|why| PlanError::Compile {
         component: format!("{}:{}", bundle.name(), component.name()),
         why,
     })
 }
 
-pub(crate) fn plugin_kind(kind: Kind) -> PluginKind {
-    match kind {
-        Kind::Tool => PluginKind::Tool,
-        Kind::Hook => PluginKind::Hook,
-        Kind::Harness => PluginKind::Harness,
-    }
+/// What a component may consume where no operator has said anything.
+pub(crate) fn usual_limits(component: &Component) -> GuestLimits {
+    limits::in_force(component.kind(), &component.declared.limits, Bounds::default())
 }
 
 fn component_pin(
@@ -333,12 +330,16 @@ fn component_pin(
     Ok(ComponentPin {
         name: component.name().to_owned(),
         bundle: bundle.name().as_str().to_owned(),
-        kind: plugin_kind(component.kind()),
+        kind: component.kind(),
         digest: component.digest,
         state_version: component.declared.state_version.unwrap_or(0),
         grants: grants::in_force(rules, bundle.name().as_str(), &bundle.digest(), approved, &asks),
         asks,
-        limits: limits(rules, component),
+        limits: limits::in_force(
+            component.kind(),
+            &component.declared.limits,
+            rules.limits.of(component.kind()),
+        ),
         config: config(rules, bundle)?,
     })
 }
@@ -346,7 +347,9 @@ fn component_pin(
 /// What a component asks for; what this version cannot confine is refused.
 fn asks(bundle: &Bundle, component: &Component) -> Result<Grants, PlanError> {
     let asks = grants::asked(&component.declared.asks);
-    if component.kind() == Kind::Harness && asks.fs.iter().any(|grant| grant.access == Access::ReadWrite) {
+    if component.kind() == PluginKind::Harness
+        && asks.fs.iter().any(|grant| grant.access == Access::ReadWrite)
+    {
         let what = format!("component {:?} is a harness and asks to write files", component.name());
         return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
     }
@@ -358,29 +361,6 @@ fn approved_by(rules: &Rules, new: &NewSession, bundle: &Bundle) -> Option<Strin
     let approval = new.approval.as_ref().filter(|approval| approval.covers(&bundle.digest()))?;
     let is_ruled = rules.allowed(bundle.name().as_str(), &bundle.digest()).is_some();
     (!is_ruled).then(|| approval.by.clone())
-}
-
-/// Limits where the author sets none, by kind. A step may wait for models and tools; the others may not.
-///
-/// The operator's bounds hold besides.
-pub(crate) fn limits(rules: &Rules, component: &Component) -> GuestLimits {
-    let (timeout_ms, fuel_max) = match component.kind() {
-        Kind::Harness => (3_600_000, 100_000_000_000),
-        Kind::Tool => (60_000, 20_000_000_000),
-        Kind::Hook => (30_000, 5_000_000_000),
-    };
-    let own = &component.declared.limits;
-    let most = rules.limits.of(plugin_kind(component.kind()));
-    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let within = |value: u64, most: Option<u64>| value.min(most.unwrap_or(u64::MAX));
-    GuestLimits {
-        memory_bytes_max: within(own.memory_bytes.unwrap_or(64 << 20), most.memory_bytes_max)
-            .min(MEMORY_BYTES_MAX as u64),
-        timeout_ms: within(own.timeout.map_or(timeout_ms, ms), most.timeout_max.map(ms)),
-        fuel_max: within(own.fuel.unwrap_or(fuel_max), most.fuel_max),
-        output_bytes_max: within(own.output_bytes.unwrap_or(256 << 10), most.output_bytes_max)
-            .min(OUTPUT_BYTES_MAX),
-    }
 }
 
 /// The values of a bundle's configuration that its guests may see.
@@ -421,18 +401,18 @@ fn hook_pins(bundle: &Bundle, component: &Component, index: u32) -> Result<Vec<H
     let mut pins = Vec::new();
     for on in &component.declared.on {
         // The manifest's reader says so with the line; a bundle of an older store may still hold one.
-        let Some(event) = on.event.fired() else {
+        if !on.event.is_fired() {
             let what = format!(
                 "component {:?} listens for {}, which nothing sets off in this version",
                 component.name(),
-                on.event.name()
+                on.event.as_str()
             );
             return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
-        };
+        }
         pins.push(HookPin {
             component: index,
-            event,
-            matcher: on.matcher.as_str().to_owned(),
+            event: on.event,
+            matcher: on.matcher.pinned(on.event),
             on_error: on.on_error,
             timeout_ms: u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX),
             rewrites: on.rewrites,

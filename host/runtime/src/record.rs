@@ -255,13 +255,13 @@ impl Recorder {
             return;
         }
         let items = std::mem::take(&mut self.pending);
-        self.pending_bytes = 0;
+        let bytes = std::mem::take(&mut self.pending_bytes);
         let at = Place { ordinal: self.ordinal, ..self.step };
         // A driver that is busy gets them with the next call.
         if let Err(refused) = self.port.try_record(vec![Draft::agent(at, StepObserved { items })]) {
             for draft in refused {
                 if let Fact::StepObserved(StepObserved { items }) = draft.fact {
-                    self.pending = items;
+                    (self.pending, self.pending_bytes) = (items, bytes);
                 }
             }
         }
@@ -324,7 +324,7 @@ fn weight(observed: &Observed) -> usize {
     match observed {
         Observed::Wall(..) | Observed::Monotonic(_) | Observed::Deadline(..) => 48,
         Observed::Ready(ready) => 16 + 6 * ready.len(),
-        Observed::Events { .. } => 256,
+        Observed::Events { .. } | Observed::Blob { .. } => 256,
         Observed::File(used) => used.weight(),
     }
 }

@@ -1,10 +1,14 @@
-//! Slices of a session's own journal, as its harness reads them.
+//! Slices of a session's own journal, and the blobs that it names, as its harness reads them.
+
+use std::collections::HashSet;
 
 use rewake_bindings::session::{Event, Slice};
 use rewake_core::codec::Record;
-use rewake_core::ids::{SessionId, turn_name};
+use rewake_core::fact::{HttpBody, HttpCompleted, HttpOutcome};
+use rewake_core::ids::{Digest, SessionId, turn_name};
 use rewake_store::Store;
 
+use crate::PROJECT;
 use crate::convert::seq_out;
 
 /// Events of one slice.
@@ -24,6 +28,8 @@ pub(crate) async fn read(
     let first = u64::from(slice.after) + 1;
     let last = slice.before.map_or(head, |before| u64::from(before).saturating_sub(1).min(head));
     let limit = (slice.limit as usize).min(EVENTS_MAX);
+    // A set: whoever names a million kinds does not have every entry compared with all of them.
+    let kinds: HashSet<&str> = slice.kinds.iter().map(String::as_str).collect();
     let mut events = Vec::new();
     let mut bytes = 0;
     let (mut low, mut high) = (first, last);
@@ -41,7 +47,7 @@ pub(crate) async fn read(
         if slice.newest_first {
             records.reverse();
         }
-        let wanted = |record: &Record| slice.kinds.is_empty() || slice.kinds.contains(&record.kind);
+        let wanted = |record: &Record| kinds.is_empty() || kinds.contains(record.kind.as_str());
         for record in records.into_iter().filter(|record| wanted(record) && record.seq <= head) {
             let event = event(record);
             bytes += event.data.len();
@@ -52,6 +58,36 @@ pub(crate) async fn read(
         }
     }
     Ok(events)
+}
+
+/// The bytes of a blob that an event up to `head` names: the body of a response. What else is kept as blobs,
+/// such as the models' scripts, is not for guests.
+pub(crate) async fn blob(
+    store: &dyn Store,
+    session: &SessionId,
+    digest: &Digest,
+    head: u64,
+) -> Result<Option<Vec<u8>>, String> {
+    let mut high = head;
+    while high > 0 {
+        let records = window_to(store, session, 1, high).await?;
+        if records.iter().any(|record| names(record, digest)) {
+            let bytes = store.blob(PROJECT, digest).await.map_err(|error| error.to_string())?;
+            let missing = || format!("the body of a recorded response ({digest}) is not in this store");
+            return bytes.ok_or_else(missing).map(Some);
+        }
+        high = records.first().map_or(1, |first| first.seq) - 1;
+    }
+    Ok(None)
+}
+
+fn names(record: &Record, digest: &Digest) -> bool {
+    let payload = record.payload.as_ref().filter(|_| record.kind == "http.completed");
+    let body = payload.and_then(|payload| serde_json::from_slice::<HttpCompleted>(&payload.bytes).ok());
+    body.is_some_and(|body| match body.outcome {
+        HttpOutcome::Response { body: HttpBody::Blob { digest: named, .. }, .. } => named == *digest,
+        _ => false,
+    })
 }
 
 /// The records from one seq to another; a store may give fewer at once, from the first on.

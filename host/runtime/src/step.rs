@@ -85,13 +85,13 @@ pub(crate) async fn run(run: StepRun) -> StepReport {
     let Some(_room) = cx.components.engines.admit(kind_of(component.kind)).await else {
         return host("the engines were shut down".into());
     };
-    let sandbox = cx.sandbox(component);
+    let sandbox = cx.sandbox(component, None);
     let recorder = Recorder::new(&run);
     let live = recorder.live();
     let imports = StepImports { recorder, cx: cx.clone() };
     let mut store = match prepare(&engine, &sandbox, component.limits, Box::new(imports)) {
         Ok(store) => store,
-        Err(error) => return host(format!("{error:?}")),
+        Err(error) => return host(format!("{error:#}")),
     };
     let input = input_out(run.place.step, &run.input);
     let timeout_ms = component.limits.timeout_ms;

@@ -102,7 +102,8 @@ pub(crate) fn headers_out(headers: Vec<(String, String)>) -> Vec<http::Header> {
     headers.into_iter().map(|(name, value)| http::Header { name, value }).collect()
 }
 
-fn failure_out(failure: HttpFailure) -> http::Error {
+/// Why there is no response, as guests are told it.
+pub(crate) fn failure_out(failure: HttpFailure) -> http::Error {
     match failure {
         HttpFailure::Denied(why) => http::Error::Denied(why),
         HttpFailure::TimedOut => http::Error::TimedOut,

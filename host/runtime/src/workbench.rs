@@ -8,10 +8,9 @@ use rewake_core::effect::Effect;
 use rewake_core::fact::ComponentPin;
 use rewake_core::grant::Grants;
 
-use crate::bundle::{Bundle, Component, Kind};
+use crate::bundle::{Bundle, Component, PluginKind};
 use crate::compiler::{CompileLimits, Compiler};
 use crate::components::Components;
-use crate::config::Rules;
 use crate::convert::effect_in;
 use crate::plan::{self, PlanError};
 
@@ -60,7 +59,7 @@ impl Workbench {
     /// If it does not compile, does not answer, or lists what no session would take.
     pub async fn tools(&self, bundle: &Bundle, component: &Component) -> Result<Vec<ListedTool>, PlanError> {
         self.prepare(bundle, component).await?;
-        if component.kind() != Kind::Tool {
+        if component.kind() != PluginKind::Tool {
             return Ok(Vec::new());
         }
         let pin = bare(bundle, component);
@@ -98,12 +97,12 @@ fn bare(bundle: &Bundle, component: &Component) -> ComponentPin {
     ComponentPin {
         name: component.name().to_owned(),
         bundle: bundle.name().as_str().to_owned(),
-        kind: component.kind().into(),
+        kind: component.kind(),
         digest: component.digest,
         state_version: component.declared.state_version.unwrap_or(0),
         asks: Grants::default(),
         grants: Grants::default(),
-        limits: plan::limits(&Rules::none(std::path::PathBuf::new()), component),
+        limits: plan::usual_limits(component),
         config: "{}".to_owned(),
     }
 }

@@ -3,19 +3,19 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use rewake_bindings::Quota;
+use rewake_bindings::{DEPTH_MAX, Quota};
 use rewake_core::ids::SessionId;
 use thiserror::Error;
 use walkdir::WalkDir;
 
-use crate::config::WorkspaceBounds;
+use crate::config::FolderBounds;
 
 pub(crate) mod staged;
 
-/// Files, folders and links of a workspace as it is copied in; and afterwards, unless the operator says
+/// Files, folders and links of a workspace, as it is copied in and afterwards, unless the operator says
 /// otherwise.
 pub const FILES_MAX: u64 = 100_000;
 /// Bytes of a workspace, likewise.
@@ -33,11 +33,11 @@ pub enum WorkspaceError {
     #[error("{}: is no folder; a workspace is copied from one", .0.display())]
     NoFolder(PathBuf),
     /// It is too large.
-    #[error("{}: has more than {max} {what}; name a smaller folder", folder.display())]
+    #[error("{}: has more than {max} {what}; name a smaller folder, or see [limits.workspace] of the rules", folder.display())]
     TooLarge {
         /// The folder.
         folder: PathBuf,
-        /// `files` or `bytes`.
+        /// `files`, `bytes`, or `folders inside each other`.
         what: &'static str,
         /// The bound.
         max: u64,
@@ -51,7 +51,9 @@ pub enum WorkspaceError {
         data: PathBuf,
     },
     /// A workspace would hold too much with it.
-    #[error("with what is brought in the workspace would have more than {max} {what}; bring in less, or see [limits.workspace] of the rules")]
+    #[error(
+        "with what is brought in the workspace would have more than {max} {what}; bring in less, or see [limits.workspace] of the rules"
+    )]
     Full {
         /// `files` or `bytes`.
         what: &'static str,
@@ -75,7 +77,7 @@ pub struct Copied {
     pub files: u64,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Links that lead out, sockets and the like: left out.
+    /// Links that lead out, sockets and the like, and what has a name that is no text: left out.
     pub left_out: u64,
 }
 
@@ -84,8 +86,13 @@ pub fn path(data: &Path, session: &SessionId) -> PathBuf {
     data.join("workspaces").join(session.as_str())
 }
 
+/// What a workspace may hold where no operator has said anything.
+pub fn usual_quota() -> Quota {
+    quota(&FolderBounds::default())
+}
+
 /// What a session's workspace may hold, by the operator's bounds.
-pub(crate) fn quota(bounds: &WorkspaceBounds) -> Quota {
+pub(crate) fn quota(bounds: &FolderBounds) -> Quota {
     Quota {
         bytes_max: bounds.bytes_max.unwrap_or(BYTES_MAX),
         files_max: bounds.files_max.unwrap_or(FILES_MAX),
@@ -146,26 +153,39 @@ pub fn is_there(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
 }
 
-/// Copies a folder's content into a workspace.
+/// Copies a folder's content into a workspace that may hold so much.
 ///
 /// # Errors
 /// If it is no folder, too large, or cannot be read.
-pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
+pub fn copy_in(from: &Path, to: &Path, quota: Quota) -> Result<Copied, WorkspaceError> {
     let root = from.canonicalize().ok().filter(|root| root.is_dir());
     let Some(root) = root else { return Err(WorkspaceError::NoFolder(from.to_owned())) };
     let to = to.canonicalize().map_err(|source| WorkspaceError::Io { path: to.to_owned(), source })?;
     if to.starts_with(&root) {
         return Err(WorkspaceError::HoldsData { folder: from.to_owned(), data: to });
     }
+    let too_large = |what, max| WorkspaceError::TooLarge { folder: from.to_owned(), what, max };
     let mut copied = Copied::default();
-    for found in WalkDir::new(&root).min_depth(1).follow_links(false).sort_by_file_name() {
+    let mut walk = WalkDir::new(&root).min_depth(1).follow_links(false).sort_by_file_name().into_iter();
+    while let Some(found) = walk.next() {
         let found = found.map_err(|error| {
             let path = error.path().unwrap_or(&root).to_owned();
             WorkspaceError::Io { path, source: error.into_io_error().unwrap_or(ErrorKind::Other.into()) }
         })?;
+        if found.depth() > DEPTH_MAX && found.file_type().is_dir() {
+            return Err(too_large("folders inside each other", DEPTH_MAX as u64));
+        }
+        // A guest could neither see it nor remove it.
+        if found.file_name().to_str().is_none() {
+            copied.left_out += 1;
+            if found.file_type().is_dir() {
+                walk.skip_current_dir();
+            }
+            continue;
+        }
         let inside = found.path().strip_prefix(&root).unwrap_or(found.path());
         let target = to.join(inside);
-        let room = BYTES_MAX - copied.bytes;
+        let room = quota.bytes_max - copied.bytes;
         let bytes = copy(found.path(), inside, &target, found.file_type(), room)
             .map_err(|source| WorkspaceError::Io { path: found.path().to_owned(), source })?;
         match bytes {
@@ -173,10 +193,11 @@ pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
             None => copied.left_out += 1,
         }
         copied.files += u64::from(bytes.is_some());
-        let seen = copied.files + copied.left_out;
-        for (what, count, max) in [("files", seen, FILES_MAX), ("bytes", copied.bytes, BYTES_MAX)] {
+        for (what, count, max) in
+            [("files", copied.files, quota.files_max), ("bytes", copied.bytes, quota.bytes_max)]
+        {
             if count > max {
-                return Err(WorkspaceError::TooLarge { folder: from.to_owned(), what, max });
+                return Err(too_large(what, max));
             }
         }
     }
@@ -188,7 +209,8 @@ pub fn copy_in(from: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
 /// # Errors
 /// If something cannot be read or written.
 pub fn copy_out(workspace: &Path, to: &Path) -> Result<Copied, WorkspaceError> {
-    copy_in(workspace, to)
+    // What a workspace holds was within its quota when it came to be; the operator may have changed that since.
+    copy_in(workspace, to, Quota { bytes_max: u64::MAX, files_max: u64::MAX })
 }
 
 /// Copies one thing; returns its bytes, or none if it is left out. Of a file that is larger than `room`
@@ -211,7 +233,8 @@ fn copy(
         }
         let mut copy = fs::OpenOptions::new().write(true).create_new(true).open(target)?;
         let bytes = std::io::copy(&mut file.take(room + 1), &mut copy)?;
-        fs::set_permissions(target, found.permissions())?;
+        // Of what it is allowed to do, nothing that goes beyond its owner: a guest may write to it.
+        fs::set_permissions(target, fs::Permissions::from_mode(found.permissions().mode() & 0o777))?;
         Ok(Some(bytes))
     } else if kind.is_symlink() {
         let text = fs::read_link(path)?;
@@ -245,6 +268,8 @@ fn stays_inside(inside: &Path, text: &Path) -> bool {
 mod tests {
     use super::*;
 
+    const QUOTA: Quota = Quota { bytes_max: 1 << 20, files_max: 10 };
+
     fn session() -> SessionId {
         SessionId::parse("ses_1").unwrap()
     }
@@ -260,7 +285,7 @@ mod tests {
         std::os::unix::fs::symlink("../../etc/passwd", from.path().join("out")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", from.path().join("absolute")).unwrap();
         let to = create(data.path(), &session()).unwrap();
-        assert_eq!(copy_in(from.path(), &to).unwrap(), Copied { files: 4, bytes: 2, left_out: 2 });
+        assert_eq!(copy_in(from.path(), &to, QUOTA).unwrap(), Copied { files: 4, bytes: 2, left_out: 2 });
         fs::write(to.join("b.txt"), "changed").unwrap();
         assert_eq!(fs::read_to_string(to.join("sub/a.txt")).unwrap(), "a", "a hard link came along");
         assert_eq!(fs::read_to_string(from.path().join("b.txt")).unwrap(), "a");
@@ -272,8 +297,8 @@ mod tests {
     fn what_is_no_folder_or_holds_the_data_is_refused() {
         let data = tempfile::tempdir().unwrap();
         let to = create(data.path(), &session()).unwrap();
-        assert!(matches!(copy_in(&data.path().join("none"), &to), Err(WorkspaceError::NoFolder(_))));
-        assert!(matches!(copy_in(data.path(), &to), Err(WorkspaceError::HoldsData { .. })));
+        assert!(matches!(copy_in(&data.path().join("none"), &to, QUOTA), Err(WorkspaceError::NoFolder(_))));
+        assert!(matches!(copy_in(data.path(), &to, QUOTA), Err(WorkspaceError::HoldsData { .. })));
     }
 
     #[test]
@@ -281,12 +306,67 @@ mod tests {
         let from = tempfile::tempdir().unwrap();
         let data = tempfile::tempdir().unwrap();
         let sparse = fs::File::create(from.path().join("sparse")).unwrap();
-        sparse.set_len(BYTES_MAX + 1).unwrap();
+        sparse.set_len(QUOTA.bytes_max + 1).unwrap();
         let to = create(data.path(), &session()).unwrap();
-        assert!(matches!(copy_in(from.path(), &to), Err(WorkspaceError::TooLarge { what: "bytes", .. })));
+        assert!(matches!(
+            copy_in(from.path(), &to, QUOTA),
+            Err(WorkspaceError::TooLarge { what: "bytes", .. })
+        ));
         assert!(!to.join("sparse").exists());
+        sparse.set_len(0).unwrap();
+        for at in 0..10 {
+            fs::write(from.path().join(format!("{at}")), "").unwrap();
+        }
+        discard(data.path(), &session());
+        let to = create(data.path(), &session()).unwrap();
+        let refused = copy_in(from.path(), &to, QUOTA);
+        assert!(
+            matches!(refused, Err(WorkspaceError::TooLarge { what: "files", max: 10, .. })),
+            "{refused:?}"
+        );
         discard(data.path(), &session());
         assert!(!to.exists());
+    }
+
+    #[test]
+    fn a_copy_runs_as_nobody_else() {
+        let from = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        fs::write(from.path().join("tool"), "a").unwrap();
+        fs::set_permissions(from.path().join("tool"), fs::Permissions::from_mode(0o6755)).unwrap();
+        let to = create(data.path(), &session()).unwrap();
+        copy_in(from.path(), &to, QUOTA).unwrap();
+        let mode = fs::metadata(to.join("tool")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755);
+    }
+
+    #[test]
+    fn what_guests_cannot_use_is_left_out() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let from = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let odd = from.path().join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+        fs::create_dir(&odd).unwrap();
+        fs::write(odd.join("a"), "a").unwrap();
+        fs::write(from.path().join("line\nfeed"), "b").unwrap();
+        let to = create(data.path(), &session()).unwrap();
+        assert_eq!(copy_in(from.path(), &to, QUOTA).unwrap(), Copied { files: 1, bytes: 1, left_out: 1 });
+        assert!(to.join("line\nfeed").exists());
+    }
+
+    #[test]
+    fn a_tree_that_is_too_deep_is_not_copied() {
+        let from = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        fs::create_dir_all(from.path().join("d/".repeat(DEPTH_MAX + 1))).unwrap();
+        let to = create(data.path(), &session()).unwrap();
+        let quota = Quota { files_max: 1_000, ..QUOTA };
+        let refused = copy_in(from.path(), &to, quota);
+        assert!(matches!(refused, Err(WorkspaceError::TooLarge { what: "folders inside each other", .. })));
+        fs::remove_dir(from.path().join("d/".repeat(DEPTH_MAX + 1))).unwrap();
+        discard(data.path(), &session());
+        let to = create(data.path(), &session()).unwrap();
+        assert_eq!(copy_in(from.path(), &to, quota).unwrap().files, DEPTH_MAX as u64);
     }
 
     #[test]

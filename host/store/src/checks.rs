@@ -17,8 +17,8 @@ use crate::{Result, StoreError};
 pub(crate) const KEY_BYTES_MAX: usize = 255;
 /// Bytes of a project's name.
 const PROJECT_BYTES_MAX: usize = 64;
-/// Untaken rows of one sender in one inbox.
-pub(crate) const SENDER_ROWS_MAX: usize = limits::INBOX_ROWS_MAX / 4;
+/// Untaken messages of one sender in one inbox.
+const SENDER_ROWS_MAX: usize = limits::INBOX_ROWS_MAX / 4;
 
 /// Checks that a session to be created is whole; returns its head.
 pub(crate) fn creation(new: &NewSession) -> Result<Head> {
@@ -92,11 +92,47 @@ pub(crate) fn command(command: &Command, key: Option<&str>) -> Result<()> {
     }
 }
 
+/// The kinds of command, which have room in an inbox apart from each other: whoever has filled it with one
+/// can still send the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Messages.
+    Message,
+    /// Answers.
+    Answer,
+    /// Interrupts.
+    Interrupt,
+    /// Stops.
+    Stop,
+}
+
+impl Lane {
+    /// That of a command.
+    pub(crate) fn of(command: &Command) -> Lane {
+        match command {
+            Command::Message { .. } => Lane::Message,
+            Command::Answer { .. } => Lane::Answer,
+            Command::Interrupt { .. } => Lane::Interrupt,
+            Command::Stop { .. } => Lane::Stop,
+        }
+    }
+
+    /// The `type` of its commands as they are stored.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Lane::Message => "message",
+            Lane::Answer => "answer",
+            Lane::Interrupt => "interrupt",
+            Lane::Stop => "stop",
+        }
+    }
+}
+
 /// What an inbox holds when a command is to be put into it.
 pub(crate) struct Inbox {
     /// The session's status.
     pub(crate) status: Status,
-    /// Untaken rows.
+    /// Untaken rows of the command's lane.
     pub(crate) untaken: u64,
     /// Those of the same sender.
     pub(crate) untaken_of_sender: u64,
@@ -104,12 +140,27 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// Whether one more may be put in.
-    pub(crate) fn admit(&self) -> Result<()> {
+    pub(crate) fn admit(&self, lane: Lane) -> Result<()> {
         if matches!(self.status, Status::Stopped | Status::Failed) {
             return Err(Refusal::Ended { status: self.status.as_str() }.into());
         }
-        room("untaken rows in the session's inbox", self.untaken, limits::INBOX_ROWS_MAX)?;
-        room("untaken rows of one sender in the session's inbox", self.untaken_of_sender, SENDER_ROWS_MAX)
+        let of_sender = |what, max| room(what, self.untaken_of_sender, max);
+        match lane {
+            Lane::Message => {
+                room("untaken messages in the session's inbox", self.untaken, limits::INBOX_ROWS_MAX)?;
+                of_sender("untaken messages of one sender in the session's inbox", SENDER_ROWS_MAX)
+            }
+            Lane::Answer => {
+                of_sender("untaken answers of one sender in the session's inbox", limits::INBOX_CONTROLS_MAX)
+            }
+            Lane::Interrupt => of_sender(
+                "untaken interrupts of one sender in the session's inbox",
+                limits::INBOX_CONTROLS_MAX,
+            ),
+            Lane::Stop => {
+                of_sender("untaken stops of one sender in the session's inbox", limits::INBOX_CONTROLS_MAX)
+            }
+        }
     }
 }
 

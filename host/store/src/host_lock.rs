@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rewake_core::ids::HostId;
 use rustix::fs::{FlockOperation, flock};
@@ -12,6 +13,8 @@ use rustix::io::Errno;
 
 use crate::{Result, StoreError};
 
+/// How old the lock file of a dead host is when its leases have ended by the clock as well.
+const SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a process id, as text.
 const PID_BYTES_MAX: u64 = 16;
 
@@ -71,6 +74,22 @@ impl HostLock {
         flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
     }
 
+    /// Removes the lock files of hosts that died long ago. Nothing needs them any more.
+    pub fn sweep(&self) {
+        for found in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let path = found.path();
+            let age = found.metadata().and_then(|data| data.modified()).ok();
+            let age = age.and_then(|made| made.elapsed().ok()).unwrap_or_default();
+            if age < SWEEP_AGE || path == self.path || path.extension().is_none_or(|end| end != "lock") {
+                continue;
+            }
+            let Ok(file) = File::open(&path) else { continue };
+            if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+    }
+
     /// The process id that a host of this machine wrote into its lock file; none if there is none.
     pub fn process_of(&self, host: &HostId) -> Option<u32> {
         let mut text = String::new();
@@ -118,5 +137,23 @@ mod tests {
         drop(theirs);
         std::fs::write(path, b"").unwrap();
         assert!(ours.is_dead(&host("host_b")));
+    }
+
+    #[test]
+    fn old_locks_of_the_dead_go_and_those_of_the_living_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = HostLock::take(folder.path(), &host("host_a")).unwrap();
+        let theirs = HostLock::take(folder.path(), &host("host_b")).unwrap();
+        let hosts = folder.path().join("hosts");
+        let (dead, new) = (hosts.join("host_dead.lock"), hosts.join("host_new.lock"));
+        for path in [&dead, &new] {
+            std::fs::write(path, b"").unwrap();
+        }
+        let old = std::time::SystemTime::now() - 2 * SWEEP_AGE;
+        for path in [&dead, &ours.path, &theirs.path] {
+            OpenOptions::new().write(true).open(path).unwrap().set_modified(old).unwrap();
+        }
+        ours.sweep();
+        assert!(!dead.exists() && new.exists() && ours.path.exists() && theirs.path.exists());
     }
 }

@@ -154,7 +154,8 @@ impl Session {
         self.calls.events(slice)
     }
 
-    /// Reads bytes of a blob that an event of this session names.
+    /// Reads bytes of a blob that an event of this session names: the body of a response that was too
+    /// large for its entry. At most 4 MiB at once; fewer where it ends.
     ///
     /// # Errors
     /// No event names it.

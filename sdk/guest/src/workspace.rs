@@ -14,6 +14,9 @@ use crate::tool::ToolError;
 /// Where the host mounts the workspace.
 pub const WORKSPACE: &str = "/workspace";
 
+/// WASI's number for an input/output error.
+const WASI_IO: i32 = 29;
+
 /// A path below the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -85,6 +88,13 @@ pub fn explain(place: &Place, error: &io::Error) -> ToolError {
         io::ErrorKind::IsADirectory => {
             ToolError::invalid_input(format!("`{name}` is a directory, not a file"))
         }
+        io::ErrorKind::QuotaExceeded | io::ErrorKind::StorageFull => {
+            ToolError::failed(format!("`{name}` cannot be written: the workspace is full"))
+        }
+        // What fails in the midst of writing comes without its reason.
+        _ if error.raw_os_error() == Some(WASI_IO) && cfg!(target_os = "wasi") => ToolError::failed(format!(
+            "`{name}` cannot be read or written to its end; if it was written, the workspace may be full"
+        )),
         _ => ToolError::failed(format!("`{name}`: {error}")),
     }
 }

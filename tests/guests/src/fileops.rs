@@ -6,6 +6,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,12 @@ pub enum FileOp {
     },
     Append {
         path: String,
+        text: String,
+    },
+    /// Writes over what is there.
+    WriteAt {
+        path: String,
+        offset: u64,
         text: String,
     },
     Fill {
@@ -73,8 +80,17 @@ pub enum FileOp {
     Look {
         path: String,
     },
+    /// Whether the times of a file are told in whole milliseconds.
+    Times {
+        path: String,
+    },
     List {
         path: String,
+    },
+    /// Begins to list a directory, again and again.
+    ListMany {
+        path: String,
+        count: u32,
     },
     OpenMany {
         path: String,
@@ -106,6 +122,11 @@ fn perform(op: &FileOp) -> io::Result<String> {
             let mut file = OpenOptions::new().append(true).open(path)?;
             file.write_all(text.as_bytes()).map(done)
         }
+        FileOp::WriteAt { path, offset, text } => {
+            let mut file = OpenOptions::new().write(true).open(path)?;
+            file.seek(SeekFrom::Start(*offset))?;
+            file.write_all(text.as_bytes()).map(done)
+        }
         FileOp::Fill { path, bytes } => fill(&mut File::create(path)?, *bytes),
         FileOp::Resize { path, bytes } => {
             OpenOptions::new().write(true).open(path)?.set_len(*bytes).map(done)
@@ -130,6 +151,25 @@ fn perform(op: &FileOp) -> io::Result<String> {
                 _ => "file",
             };
             Ok(format!("{kind} {}", if metadata.is_file() { metadata.len() } else { 0 }))
+        }
+        FileOp::Times { path } => {
+            let metadata = fs::metadata(path)?;
+            let times = [metadata.modified()?, metadata.accessed()?];
+            let whole = |time: &SystemTime| {
+                time.duration_since(SystemTime::UNIX_EPOCH)
+                    .is_ok_and(|since| since.as_nanos() % 1_000_000 == 0)
+            };
+            Ok(format!("whole: {}", times.iter().all(whole)))
+        }
+        FileOp::ListMany { path, count } => {
+            let mut held = Vec::new();
+            for _ in 0..*count {
+                match fs::read_dir(path).and_then(|mut names| names.next().transpose().map(|_| names)) {
+                    Ok(names) => held.push(names),
+                    Err(error) => return Ok(format!("listed {}, then {:?}", held.len(), error.kind())),
+                }
+            }
+            Ok(format!("listed {}", held.len()))
         }
         FileOp::List { path } => {
             let names: io::Result<Vec<String>> = fs::read_dir(path)?

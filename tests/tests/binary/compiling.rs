@@ -23,14 +23,79 @@ async fn made(world: &World, bytes: Vec<u8>, compile: CompileLimits) -> Result<(
     let config = Config { compiler: Some(file()), compile, cache, ..world.config() };
     let host = Host::open(&config, world.store.clone()).expect("a host");
     let bundle = world.bundle(&with_bytes(bytes));
-    match host.create(&NewSession { bundle: bundle.into(), origin: "test".into(), ..NewSession::default() }).await {
+    match host
+        .create(&NewSession { bundle: bundle.into(), origin: "test".into(), ..NewSession::default() })
+        .await
+    {
         Ok(_) => Ok(()),
         Err(HostError::Plan(PlanError::Compile { component, why })) => {
             assert_eq!(component, "test/bytes:harness");
             Err(why)
         }
-        Err(other) => panic!("{other}"),
+        Err(other) => Err(other.to_string()),
     }
+}
+
+/// An honest harness that is so large, for nothing.
+fn padded(bytes: usize) -> Vec<u8> {
+    let mut component = component("harness", "none", "");
+    // A custom section: its number, its length in five bytes, a name of one letter, and zeros.
+    component.push(0);
+    let length = u32::try_from(bytes + 2).expect("it is not that large");
+    component.extend((0..5).map(|at| ((length >> (7 * at)) & 0x7f) as u8 | if at < 4 { 0x80 } else { 0 }));
+    component.extend([1, b'x']);
+    component.resize(component.len() + bytes, 0);
+    component
+}
+
+/// Every key of `[limits.compile]`: what the operator says holds, in both directions.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_says_what_compiling_may_cost() {
+    let world = World::new().await;
+    let rules = |text: &str| {
+        let text = format!("[limits.compile]\n{text}\n");
+        std::fs::write(world.path().join("rewake.toml"), text).expect("the rules");
+    };
+    let large = || padded(65 << 20);
+    let why = made(&world, large(), CompileLimits::default()).await.unwrap_err();
+    assert!(why.contains("is larger than 67108864 bytes") && why.contains("[limits.compile]"), "{why}");
+    for (rule, words) in [
+        ("cpu = \"1s\"", "more than 1 s of processor time (`cpu` in [limits.compile])"),
+        ("memory = \"150MiB\"", "more than 157286400 bytes of memory (`memory` in [limits.compile])"),
+        ("component = \"1KiB\"", "is larger than 1024 bytes"),
+    ] {
+        rules(rule);
+        let why = made(&world, bomb(), CompileLimits::default()).await.unwrap_err();
+        assert!(why.contains(words), "{why}");
+    }
+    rules("component = \"80MiB\"");
+    assert_eq!(made(&world, large(), CompileLimits::default()).await, Ok(()));
+}
+
+/// Two programs that share a cache compile one after the other: what one of them is given to compile takes
+/// the machine from neither.
+#[test]
+fn one_process_compiles_at_a_time() {
+    let program = Program::new().with_own_cache();
+    std::fs::create_dir_all(program.data()).expect("the data folder");
+    std::fs::write(program.data().join("rewake.toml"), "[limits.compile]\ncpu = \"1s\"\n")
+        .expect("the rules");
+    let compiler = |process: u32| children(process).into_iter().any(|(_, words)| words.contains("__compile"));
+    let (long, short) = (
+        program.bundle(&with_bytes(bomb())),
+        program.bundle(&with_harness(component("harness", "none", ""))),
+    );
+    let first = program.start(&["run", &long, "hello"]);
+    until("the first one's compiler", || compiler(first.id()).then_some(()));
+    let second = program.start(&["run", &short, "hello"]);
+    until("the first one's end", || {
+        let both = compiler(second.id()) && compiler(first.id());
+        assert!(!both, "two compile at the same time");
+        parent_of(first.id()).is_none().then_some(())
+    });
+    let ended = first.end();
+    assert!(ended.stderr.contains("more than 1 s of processor time"), "{}", ended.stderr);
+    second.end().expect(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,12 @@
 //! Grants and secrets at the program: what is said where nobody answers, what `--grant-asked` and the rules
 //! change, and that a secret stands nowhere in what is kept, written or said.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use rewake_tests::bundles::Draft;
+use rewake_tests::bundles::{Draft, guest};
 use rewake_tests::program::{Ended, Program, text};
+use rewake_tests::server::{Server, response};
 use serde_json::json;
 
 /// What is looked for. It has characters that encodings change.
@@ -73,11 +75,57 @@ fn rules_that_are_wrong_or_missing_are_told() {
     assert!(program.sessions().is_empty());
 }
 
+/// What is unsafe about the rules is said, once, and nothing of what they hold.
+#[test]
+fn rules_that_others_can_change_or_read_are_warned_about() {
+    let program = Program::new();
+    let bundle = program.bundle(&secretive(None));
+    std::fs::create_dir_all(program.data()).unwrap();
+    let rules = program.data().join("rewake.toml");
+    std::fs::write(&rules, format!("[config.\"test/scripted\"]\nkey = {CANARY:?}\nword = \"w\"")).unwrap();
+    for (mode, words) in [(0o600, [false, false]), (0o644, [false, true]), (0o622, [true, false])] {
+        std::fs::set_permissions(&rules, std::fs::Permissions::from_mode(mode)).unwrap();
+        let told = program.run(&["run", "--grant-asked", &bundle, "[]"]).expect(0).stderr;
+        let count = |word: &str| told.matches(word).count();
+        let found = [count("can be changed by others"), count("can be read by others")];
+        assert_eq!(found, words.map(usize::from), "{mode:o}\n{told}");
+        assert!(!told.contains(PIECE), "{told}");
+    }
+}
+
+/// What tools and hooks did is in the list of entries, below the end of their calls.
+#[test]
+fn events_show_what_a_call_did() {
+    let program = Program::new();
+    let id = program.create(&Draft::scripted());
+    program.tell(&id, &write_ops()).expect(0);
+    let shown = program.run(&["events", &id, "--types", "tool.completed"]).expect(0).stdout;
+    let mut lines = shown.lines();
+    assert!(
+        lines.next().is_some_and(|line| line.contains("tool.completed") && !line.contains("audit")),
+        "{shown}"
+    );
+    assert!(lines.any(|line| line.starts_with("        write /workspace/log, 2 bytes")), "{shown}");
+    let json = program.run(&["events", &id, "--types", "tool.completed", "--json"]).expect(0).stdout;
+    assert!(json.lines().count() == 1 && json.contains("\"audit\""), "{json}");
+}
+
 /// A bundle whose tool and hook are told their configuration, with a key that they must not be told.
-fn secretive() -> Draft {
+///
+/// With a server, another of its tools sends the key there.
+fn secretive(server: Option<&Server>) -> Draft {
     let on =
         "[[component.probe.on]]\nevent = \"PreToolUse\"\n[[component.probe.on]]\nevent = \"SessionStart\"";
-    Draft::scripted()
+    let draft = match server {
+        None => Draft::scripted(),
+        Some(server) => Draft::scripted()
+            .toml(&format!(
+                "[component.tool_http]\nkind = \"tool\"\nsource = \"tool_http.wasm\"\n[component.tool_http.asks]\nhttp = [{{ host = {:?}, scheme = \"http\", methods = [\"GET\"], secret = {{ config = \"key\", header = \"X-Key\", format = \"Bearer {{}}\" }} }}]",
+                server.host()
+            ))
+            .file("tool_http.wasm", guest("tool_http")),
+    };
+    draft
         .hook(&[("trap_on", "fail")], on)
         .toml("[config.key]\ntype = \"string\"\nsensitive = true\nrequired = true")
         .toml("[config.word]\ntype = \"string\"\nrequired = true")
@@ -109,11 +157,23 @@ fn forms() -> Vec<Vec<u8>> {
     // The middle of its base64 at each of the three places it can begin at.
     let base64 =
         (0..3).map(|before| base64(&[&vec![b'x'; before], CANARY.as_bytes()].concat())[4..36].to_owned());
-    [CANARY.to_owned(), percent, json, PIECE.to_owned()]
-        .into_iter()
-        .chain(base64)
-        .map(String::into_bytes)
-        .collect()
+    let hex: String = PIECE.bytes().map(|b| format!("{b:02x}")).collect();
+    let numbers: Vec<String> = PIECE.bytes().map(|b| b.to_string()).collect();
+    let reversed: String = PIECE.chars().rev().collect();
+    [
+        CANARY.to_owned(),
+        percent,
+        json,
+        PIECE.to_owned(),
+        hex.to_uppercase(),
+        hex,
+        numbers.join(", "),
+        reversed,
+    ]
+    .into_iter()
+    .chain(base64)
+    .map(String::into_bytes)
+    .collect()
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -126,6 +186,29 @@ fn base64(bytes: &[u8]) -> String {
     bytes.chunks(3).flat_map(|chunk| (0..4).map(move |at| digit(chunk, at))).collect()
 }
 
+/// All that is said when a session is made of the bundle, run twice, and looked at in every way.
+fn said_of_a_session(program: &Program, bundle: &str, server: &Server) -> String {
+    let mut all = String::new();
+    let ops = json!([
+        { "op": "tools", "uses": [{ "name": "echo", "input": {} }, { "name": "fail", "input": { "message": "no" } }] },
+        { "op": "tools", "uses": [{ "name": "trap", "input": {} }] },
+        { "op": "tools", "uses": [{ "name": "fetch_once", "input": { "fetches": [
+            { "url": server.url("/") }, { "url": server.url("/away") }, { "url": "http://127.0.0.1:1/" },
+        ] } }] },
+        { "op": "model", "text": "a" },
+    ])
+    .to_string();
+    said(&mut all, program.run(&["-vvv", "run", "--grant-asked", bundle, &ops, "--json"]));
+    let id = program.sessions()[0].id.clone();
+    said(&mut all, program.run(&["-vvv", "run", "--session", &id, &ops]));
+    for args in
+        [&["show", &id][..], &["events", &id], &["events", &id, "--json"], &["verify", &id], &["replay", &id]]
+    {
+        said(&mut all, program.run(&[&["-vvv"], args].concat()));
+    }
+    all
+}
+
 /// The canary: values of sensitive configuration stand in no journal, no store, no compiled component, no
 /// error, no diagnostics and nothing that is printed; wherever they come from.
 #[test]
@@ -134,7 +217,12 @@ fn a_secret_stands_nowhere() {
     for from in ["literal", "file", "variable"] {
         // With a cache of its own, so that what is compiled for it is looked at too.
         let program = Program::new().with_own_cache().with_env("TEST_KEY", CANARY);
-        let bundle = program.bundle(&secretive());
+        // It says what it was sent, and then a redirect to where nothing is granted.
+        let server = Server::start(|request| match request.starts_with("GET /away") {
+            true => response("302 Found", &[("location", "http://127.0.0.1:1/")], ""),
+            false => response("200 OK", &[], request),
+        });
+        let bundle = program.bundle(&secretive(Some(&server)));
         std::fs::write(program.beside("key"), CANARY).unwrap();
         let key = match from {
             "literal" => format!("{CANARY:?}"),
@@ -153,25 +241,10 @@ fn a_secret_stands_nowhere() {
             said(&mut all, program.run(&["-vvv", "run", &bundle, "[]"]).expect(2));
         }
         write("word = \"w\"");
-        let ops = json!([
-            { "op": "tools", "uses": [{ "name": "echo", "input": {} }, { "name": "fail", "input": { "message": "no" } }] },
-            { "op": "tools", "uses": [{ "name": "trap", "input": {} }] },
-            { "op": "model", "text": "a" },
-        ])
-        .to_string();
-        said(&mut all, program.run(&["-vvv", "run", "--grant-asked", &bundle, &ops, "--json"]));
-        let id = program.sessions()[0].id.clone();
-        said(&mut all, program.run(&["-vvv", "run", "--session", &id, &ops]));
-        for args in [
-            &["show", &id][..],
-            &["events", &id],
-            &["events", &id, "--json"],
-            &["verify", &id],
-            &["replay", &id],
-        ] {
-            said(&mut all, program.run(&[&["-vvv"], args].concat()));
-        }
+        all.push_str(&said_of_a_session(&program, &bundle, &server));
         assert!(all.contains("\\\"word\\\":\\\"w\\\""), "the configuration itself was told: {all}");
+        let sent = server.asked();
+        assert!(sent.len() >= 2 && sent.iter().all(|request| request.contains(CANARY)), "{sent:?}");
         let mut kept = vec![("what was said".to_owned(), all.into_bytes())];
         contents(&program.data(), &mut kept);
         contents(&program.beside("components"), &mut kept);
@@ -181,6 +254,7 @@ fn a_secret_stands_nowhere() {
             kept.len()
         );
         for form in forms() {
+            assert!(kept.iter().all(|(name, _)| !name.contains(PIECE)), "it is in the name of a file");
             for (name, bytes) in &kept {
                 let found = bytes.windows(form.len()).any(|window| window == form);
                 assert!(

@@ -262,7 +262,8 @@ fn a_message_that_no_host_took_is_taken_in_by_the_next() {
 fn a_run_that_is_killed_at_once() {
     let program = Program::new();
     let bundle = program.bundle(&scripted());
-    let ops = json!([call(&[append("append_once", "once", FOREVER_MS)])]).to_string();
+    // Where the kill comes before the tool was started, it is run to its end when the session is resumed.
+    let ops = json!([call(&[append("append_once", "once", LONG_MS)])]).to_string();
     let mut process = program.start(&["run", "--grant-asked", &bundle, &ops]);
     // The file is there before its tables are: then the program says so, and no session is told.
     process.until("the session", || {
@@ -281,4 +282,22 @@ fn a_run_that_is_killed_at_once() {
     program.tell(id, &json!([{ "op": "say", "text": "there" }]).to_string()).expect(0);
     assert!(program.lines(id, "log", "once") <= 1);
     assert_eq!(program.check(id).said().iter().filter(|text| *text == "there").count(), 1);
+}
+
+/// Hooks of a session's end that had not answered hear of it at the next use of the session, and once.
+#[test]
+fn while_a_hook_hears_of_the_session_s_end() {
+    let program = Program::new();
+    let on = "[[component.probe.on]]\nevent = \"SessionEnd\"";
+    let id = program.create(&Draft::scripted().hook(&[("sleep_ms", "1500")], on));
+    program.tell(&id, "[]").expect(0);
+    let mut process = program.start(&["stop", &id]);
+    process.until("the hook is asked", || program.events(&id).is_open("hook.started"));
+    process.kill();
+    program.resume(&id).expect(6);
+    let events = program.check(&id);
+    assert_eq!((events.count("hook.started"), events.count("hook.verdict")), (1, 1));
+    assert_eq!(events.first("hook.verdict").data.get("error"), None);
+    program.resume(&id).expect(6);
+    assert_eq!(program.check(&id).0.len(), events.0.len(), "nothing of it is due any more");
 }

@@ -19,5 +19,7 @@ mod malformed;
 mod moved;
 mod places;
 mod reading;
+mod terminal;
+mod traps;
 mod walk;
 mod workspace;

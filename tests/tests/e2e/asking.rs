@@ -118,6 +118,89 @@ async fn an_interrupt_withdraws_the_question() {
     assert_eq!(world.workspace_file(&id, "log"), None);
 }
 
+/// One judge that asks and one that allows: a person is asked; what both add is told, whatever the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn contexts_are_told_whatever_the_answer() {
+    for (value, learns) in
+        [("\"allow\"", "use-1: ok: appended x"), ("\"deny\"", "use-1: denied: ann denied it")]
+    {
+        let world = World::new().await;
+        let asks = Draft::scripted().hook(&[("ask", "append_once"), ("context", "first")], ON);
+        let allows = Draft::new("test/lax").hook(&[("allow", "append_once"), ("context", "second")], ON);
+        let id = world.create_with(&asks, &[&allows]).await;
+        let ops = json!([{ "op": "tools", "uses": [append("x")] }]);
+        assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
+        assert_eq!(answer(&world, &id, ann(), value).await, Outcome::Idle);
+        let learned = world.check(&id).await.learned().pop().unwrap();
+        assert_eq!(learned, [learns, "use-1: context: first", "use-1: context: second"]);
+    }
+}
+
+/// A person is asked about what would run, with what a rewriter made of it; a `deny` of a rewriter counts too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_asked_about_what_would_run() {
+    let world = World::new().await;
+    let rewriting = format!("{ON}\nrewrites = true");
+    let input = r#"{"line":"safe","path":"/workspace/log"}"#;
+    let first = Draft::scripted().hook(&[("ask", "append_once"), ("input", input)], &rewriting);
+    let id = world.create(&first).await;
+    assert_eq!(world.run(&id, &ops().to_string()).await, Outcome::Idle);
+    let asked = world.events(&id).await.first("question.asked").data["text"].as_str().unwrap().to_owned();
+    assert!(asked.ends_with(&format!("Its input: {input}")), "{asked}");
+    assert_eq!(answer(&world, &id, ann(), "\"allow\"").await, Outcome::Idle);
+    world.check(&id).await;
+    assert_eq!(world.workspace_file(&id, "log").as_deref(), Some("safe\n"));
+}
+
+/// What a model writes cannot hide from the person who is asked: neither behind blanks nor by characters that
+/// show nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_about_cannot_hide() {
+    let world = World::new().await;
+    let id = world.create(&bundle()).await;
+    let line = format!("a\u{202e}b{}", "z".repeat(40_000));
+    let used = json!({ "name": "append_once", "input": { "path": "/workspace/log", "line": line } });
+    assert_eq!(world.run(&id, &json!([{ "op": "tools", "uses": [used] }]).to_string()).await, Outcome::Idle);
+    let asked = world.events(&id).await.first("question.asked").data["text"].as_str().unwrap().to_owned();
+    assert!(
+        asked.starts_with("May append_once run? the probe asks about append_once Its input: {"),
+        "{asked}"
+    );
+    assert!(asked.contains(r"a\u202eb") && asked.len() < 20_000 && asked.ends_with(" bytes cut)"));
+}
+
+/// An answer that was meant for a harness's question must never count for one of a hook.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_harness_cannot_ask_under_a_hook_s_name() {
+    let world = World::new().await;
+    let id = world.create(&bundle()).await;
+    let ops =
+        json!([{ "op": "ask", "id": "ask-1-2-1-0", "text": "Shall I say hello?", "choices": ["allow"] }]);
+    assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
+    let events = world.check(&id).await;
+    assert_eq!(events.count("question.asked"), 0);
+    let failed = &events.first("turn.failed").data;
+    assert_eq!(failed["code"], "invalid_answer");
+    assert!(failed["detail"].as_str().unwrap().contains("begins with \"ask-\""), "{failed}");
+}
+
+/// The first answer counts, and no other: not a second one in the same breath, nor one after the call ran.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_first_answer_counts() {
+    let (world, id) = waiting().await;
+    let host = world.host();
+    for value in ["\"deny\"", "\"allow\""] {
+        let command = Command::Answer { question: QUESTION.into(), value: value.into() };
+        host.send(&id, ann(), command, None).await.unwrap();
+    }
+    assert_eq!(rest(&host, &id).await, Outcome::Idle);
+    host.shut_down().await;
+    assert_eq!(answer(&world, &id, ann(), "\"allow\"").await, Outcome::Idle);
+    let events = world.check(&id).await;
+    assert_eq!((events.count("user.answer"), events.count("command.rejected")), (1, 2));
+    assert_eq!(world.workspace_file(&id, "log"), None);
+}
+
 /// Waiting and its answer survive a kill after every transaction, wherever the session goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_survives_every_cut() {

@@ -107,7 +107,11 @@ async fn a_hook_that_would_never_run_is_refused() {
     let on = |rest: &str| Draft::scripted().hook(&[], &format!("[[component.probe.on]]\n{rest}"));
     refused(&on("event = \"Notification\""), &["never fires Notification"]).await;
     refused(&on("event = \"SessionStart\"\nmatcher = \"reboot\""), &["can never match `reboot`"]).await;
-    refused(&on("event = \"PreToolUse\"\nmatcher = \"wr.*\""), &["regular expression"]).await;
+    let broken = on("event = \"PreToolUse\"\nmatcher = \"wr(\"");
+    let line = broken.manifest().lines().position(|line| line.starts_with("matcher")).unwrap() + 1;
+    let place = format!("bundle.toml:{line}:11");
+    refused(&broken, &["`wr(` does not compile: unclosed group", &place]).await;
+    refused(&on("event = \"PreToolUse\"\nmatcher = \"a.b/c\""), &["can never match `a.b/c`"]).await;
 }
 
 /// What the operator has not set and the bundle needs is told with the lines that set it.

@@ -2,15 +2,20 @@
 //! narrowing that holds from the next load on and stands in the journal.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rewake_core::ids::{Digest, SessionId};
 use rewake_runtime::bundle::Bundle;
+use rewake_runtime::live::Gone;
 use rewake_runtime::{Approval, NewSession};
 use rewake_tests::bundles::{Draft, guest};
 use rewake_tests::journal::Events;
 use rewake_tests::world::asked_for;
-use rewake_tests::{Outcome, World};
+use rewake_tests::{Outcome, Running, World};
 use serde_json::{Value, json};
+
+/// Longer than a host takes to look at its rules again.
+const LOOKED: Duration = Duration::from_millis(1_200);
 
 /// A world, and the bundle that its session is made of.
 struct Ruled {
@@ -153,6 +158,32 @@ async fn a_rule_for_another_version_grants_nothing() {
     assert_eq!(ruled.log(&id), None);
 }
 
+/// A rule names a bundle by both its name and its digest; neither alone is enough, and no bundle gets what
+/// another one is allowed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_for_another_bundle_grants_nothing() {
+    let ruled = Ruled::new(&Draft::scripted()).await;
+    ruled.write(&ruled.allow("\"fs:workspace:rw\"").replace("test/scripted", "test/other"));
+    let id = ruled.create(None).await;
+    assert!(ruled.append(&id, "x").await.0.contains("was not granted"));
+    // Beside a bundle that is allowed it, by whatever name its component has.
+    let other = ruled.world.bundle(&Draft::new("test/other").tools("tool_http", "rw"));
+    ruled.write(&allow(&other, "\"fs:workspace:rw\""));
+    let new = NewSession {
+        bundle: ruled.bundle.clone().into(),
+        with: vec![other.into()],
+        approval: None,
+        ..asked_for()
+    };
+    let id = ruled.world.own().create(&new).await.unwrap().id;
+    let created = ruled.world.events(&id).await.first("session.created").data.clone();
+    let granted = created["components"].as_array().unwrap().iter().filter(|pin| pin["kind"] == "tool");
+    let granted: Vec<_> = granted.map(|pin| (pin["bundle"].clone(), pin["grants"] == json!({}))).collect();
+    assert_eq!(granted, [(json!("test/scripted"), true), (json!("test/other"), false)]);
+    assert!(ruled.append(&id, "x").await.0.contains("was not granted"));
+    assert_eq!(ruled.log(&id), None);
+}
+
 /// R11: the pin is the ceiling; what the rules take away is gone at the next load, and comes back no
 /// further than the pin. Each change is an entry.
 #[tokio::test(flavor = "multi_thread")]
@@ -179,6 +210,62 @@ async fn narrowing_holds_from_the_next_load_and_is_journaled() {
         (Some("ok: appended five"), (Value::Null, json!("rw")))
     );
     assert_eq!(ruled.log(&id).as_deref(), Some("one\nfive\n"));
+}
+
+/// R11: narrowing is immediate. A call that runs keeps what it began with; the next one of the same step is
+/// made under the rules of now, and the journal says in between what changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn narrowing_holds_for_the_next_call_of_a_running_step() {
+    let ruled = Ruled::new(&Draft::scripted()).await;
+    ruled.write(&ruled.allow("\"fs:workspace:rw\""));
+    let id = ruled.create(None).await;
+    let append = |line: &str, ms: u64| {
+        let input = json!({ "path": "/workspace/log", "line": line, "sleep_ms": ms });
+        json!({ "op": "tools", "uses": [{ "name": "append_once", "input": input }] })
+    };
+    let ops = json!([append("one", 3_500), append("two", 0)]);
+    let host = ruled.world.host();
+    let mut session = Running::start(&host, &id, &ops.to_string()).await;
+    session.event("tool.started").await;
+    // One that is being written changes nothing.
+    ruled.write("[[allow");
+    tokio::time::sleep(LOOKED).await;
+    ruled.write(&ruled.allow("\"fs:workspace:ro\""));
+    assert_eq!(session.rest().await, Outcome::Idle);
+    session.unload().await;
+    let events = ruled.world.check(&id).await;
+    let learned = events.learned().pop().unwrap();
+    assert_eq!(learned[0], "use-1: ok: appended one");
+    assert!(learned[1].contains(": error: "), "{learned:?}");
+    assert_eq!(narrowed(&events), [(json!("rw"), json!("ro"))]);
+    assert_eq!((events.count("session.loaded"), events.count("tool.lost")), (2, 0));
+    assert_eq!(events.first("session.unloaded").data["why"], "rules");
+    let change = events.first("grants.narrowed").seq;
+    assert!(events.first("tool.completed").seq < change && change < events.last("tool.started").seq);
+    assert_eq!(events.first("step.rerun").data["again"], 1);
+    assert_eq!(ruled.log(&id).as_deref(), Some("one\n"));
+}
+
+/// A session that rests is told of rules that change for it, and not of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_change_for_a_session_at_rest_are_journaled() {
+    let ruled = Ruled::new(&Draft::scripted()).await;
+    let wide = ruled.allow("\"fs:workspace:rw\"");
+    ruled.write(&wide);
+    let id = ruled.create(None).await;
+    let host = ruled.world.host();
+    let mut session = Running::rested(&host, &id).await;
+    ruled.write(&format!("# nothing for it\n{wide}[limits.tool]\nfuel = 7\n"));
+    tokio::time::sleep(LOOKED).await;
+    assert_eq!(ruled.world.events(&id).await.count("session.loaded"), 1);
+    ruled.write(&ruled.allow(""));
+    session.event("grants.narrowed").await;
+    ruled.write(&wide);
+    session.event("grants.narrowed").await;
+    assert_eq!(session.unload().await, Gone::Unloaded);
+    let events = ruled.world.check(&id).await;
+    assert_eq!(narrowed(&events), [(json!("rw"), Value::Null), (Value::Null, json!("rw"))]);
+    assert_eq!(events.count("session.loaded"), 3);
 }
 
 /// Rules that allow more than before widen no session that is there.
@@ -263,6 +350,10 @@ async fn operators_hooks_come_first() {
     assert_eq!((component(0), component(1)), (json!("ops/guard"), json!("test/scripted")));
     assert_eq!(created["bundles"][1]["name"], "ops/guard");
     assert!(created["tools"].as_array().unwrap().iter().all(|tool| tool["component"] != json!(2)));
+    // One name cannot stand for two versions of a bundle.
+    let twin = ruled.world.bundle(&own.clone().toml("# another version"));
+    ruled.write(&format!("[[hook]]\nbundle = {twin:?}\ncomponent = \"probe\"\n"));
+    assert!(ruled.refused().await.contains("the session has another bundle of the name test/scripted"));
     // One that is not there is told where it is written; so is a rule's typing error, at every load.
     ruled.write(&hook("prob"));
     assert!(ruled.refused().await.contains("ops/guard has no hook \"prob\""));
@@ -270,6 +361,24 @@ async fn operators_hooks_come_first() {
     assert!(ruled.refused().await.contains("did you mean `hook`?"));
     let Err(error) = ruled.world.own().load(&id).await else { panic!("loaded by rules that cannot be read") };
     assert!(error.to_string().contains("did you mean `hook`?"), "{error}");
+}
+
+/// A creation that is refused leaves nothing behind: no bundle, no workspace, no session.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_creation_leaves_nothing() {
+    let ruled = Ruled::new(&Draft::scripted()).await;
+    let world = &ruled.world;
+    let full = tempfile::tempdir().unwrap();
+    std::fs::write(full.path().join("file"), "more than a byte").unwrap();
+    ruled.write("[limits.workspace]\nsize = \"1B\"");
+    for from in [world.path(), full.path(), &world.path().join("none")] {
+        let workspace = Some(from.to_owned());
+        let new = NewSession { bundle: ruled.bundle.clone().into(), workspace, ..asked_for() };
+        world.own().create(&new).await.expect_err("it is refused");
+        assert!(world.store.list_bundles().await.unwrap().is_empty());
+        assert!(world.store.list_sessions(1, None).await.unwrap().is_empty());
+        assert_eq!(std::fs::read_dir(world.path().join("workspaces")).map_or(0, Iterator::count), 0);
+    }
 }
 
 /// Values of configuration: checked, pinned, and told to the guests; those that must be there and are not

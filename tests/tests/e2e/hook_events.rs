@@ -5,6 +5,7 @@ use rewake_core::command::Command;
 use rewake_runtime::live::Gone;
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
+use rewake_tests::play::Scenario;
 use rewake_tests::world::{ann, rest};
 use rewake_tests::{Outcome, World};
 use serde_json::{Value, json};
@@ -209,6 +210,46 @@ async fn the_end_of_a_session_is_told_once() {
             assert_eq!(said, if stop { "ended: stopped" } else { "ended: failed" });
         }
     }
+}
+
+/// A host that dies before the hooks of a session's end have answered leaves them to the next load.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_session_is_told_whatever_dies() {
+    let stop = Command::Stop { reason: "enough".into() };
+    let bundle = Draft::scripted().hook(&[], &on("SessionEnd"));
+    let scenario = Scenario::new(bundle).say(&json!([{ "op": "say", "text": "hello" }])).send(stop);
+    scenario
+        .everywhere(|_, _, events| {
+            let heard: Vec<&str> = events
+                .of_kind("hook.verdict")
+                .map(|event| event.data["error"].as_str().unwrap_or_default())
+                .collect();
+            assert_eq!(heard, [""]);
+            assert_eq!((events.count("session.stopped"), events.count("hook.started")), (1, 1));
+        })
+        .await;
+}
+
+/// What an overridden Stop hook wanted is no business of the next turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_overridden_is_not_carried_on() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted().hook(&[("deny", "Stop")], &on("Stop"))).await;
+    assert_eq!(world.run(&id, "[]").await, Outcome::Idle);
+    assert_eq!(world.run(&id, "[]").await, Outcome::Idle);
+    let events = world.check(&id).await;
+    let tenth = events.of_kind("step.started").nth(9).unwrap();
+    assert_eq!((tenth.turn_id.as_deref(), &tenth.data["input"]["contexts"]), (Some("turn_2"), &Value::Null));
+}
+
+/// What a hook makes of an output is bounded as outputs are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_output_is_cut() {
+    let on = format!("{}\n\n[component.probe.limits]\noutput = \"1KiB\"", rewriting("PostToolUse"));
+    let long = "y".repeat(2_000);
+    let Called { learned, .. } =
+        called(&Draft::scripted().hook(&[("output", &long)], &on), json!([append("x")])).await;
+    assert_eq!(learned, [format!("use-1: ok: {}… (976 bytes cut)", "y".repeat(1024))]);
 }
 
 /// What nothing sets off yet cannot be listened for: a guard that never runs is worse than none.

@@ -131,6 +131,8 @@ async fn a_hook_judges_what_its_matcher_names() {
         ("grant:fs-rw", vec![0, 1]),
         ("grant:fs-ro", vec![2]),
         ("grant:http", vec![]),
+        ("^append_", vec![0, 1]),
+        ("o(nce|ok)$", vec![0, 2]),
     ] {
         let bundle = Draft::new("test/matched")
             .harness("harness_script")
@@ -175,4 +177,107 @@ async fn a_context_is_capped() {
         called(&hooked(&[("context", &long)], ""), json!([{ "name": "sleep_pure", "input": { "ms": 0 } }]))
             .await;
     assert_eq!(learned[1], format!("use-1: context: {}", "ä".repeat(10_000)));
+}
+
+/// Deny reaches a tool of whatever bundle, by whatever name it has in the session, after whatever was made of
+/// its input, and among others in one call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denial_reaches_every_way_to_a_tool() {
+    let on = "[[component.probe.on]]\nevent = \"PreToolUse\"";
+    let rewriting = format!("{on}\nrewrites = true");
+    let deny = |name: &str| Draft::new("test/strict").hook(&[("deny", name)], on);
+    let input = r#"{"line":"rewritten","path":"/workspace/log"}"#;
+    let other = Draft::new("test/other").tools("tool_probe", "rw");
+    let alone = Draft::new("test/alone").harness("harness_script");
+    let as_put =
+        "[agent]\ntools = [{ from = \"test/other:append_once\", as = \"put\" }, \"test/other:sleep_pure\"]";
+    let slow = json!({ "name": "sleep_pure", "input": { "ms": 50 } });
+    for (way, root, with, tool) in [
+        ("a second bundle's", alone.clone(), vec![&other], "append_once"),
+        ("by another name", alone.clone().toml(as_put), vec![&other], "put"),
+        (
+            "rewritten by its own bundle",
+            Draft::scripted().hook(&[("input", input)], &rewriting),
+            vec![],
+            "append_once",
+        ),
+        (
+            "allowed by its own bundle",
+            Draft::scripted().hook(&[("allow", "append_once")], on),
+            vec![],
+            "append_once",
+        ),
+    ] {
+        let world = World::new().await;
+        let strict = deny(tool);
+        let with: Vec<&Draft> = with.into_iter().chain([&strict]).collect();
+        let id = world.create_with(&root, &with).await;
+        let used = json!({ "name": tool, "input": append("x")["input"] });
+        let ops = json!([{ "op": "tools", "uses": [used, slow, used] }, { "op": "tools", "uses": [used] }]);
+        assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
+        let events = world.check(&id).await;
+        assert_eq!(world.workspace_file(&id, "log"), None, "{way}");
+        let denied = events.of_kind("tool.completed").filter(|event| event.data["outcome"] == "denied");
+        assert_eq!(denied.count(), 3, "{way}");
+        assert_eq!(events.count("tool.started"), 1, "{way}: only the other one ran");
+    }
+}
+
+/// What a rewriter makes of an input must fit the tool's schema; what does not is an error of the hook.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rewriter_cannot_make_an_input_that_does_not_fit() {
+    for (input, why) in [
+        (r#"{"line":1,"path":"/workspace/log"}"#, "`/line` must be of type string"),
+        (r#"{"line":"y"}"#, "`/path` is missing"),
+        (r#"["line"]"#, "is no JSON object"),
+        (r#"{"path":"a","path":"b","line":"y"}"#, "cannot be read as JSON"),
+    ] {
+        for (on_error, line) in [("", None), ("\non_error = \"allow\"", Some("x\n"))] {
+            let bundle = hooked(&[("input", input)], &format!("rewrites = true{on_error}"));
+            let Called { world, id, events, .. } = called(&bundle, json!([append("x")])).await;
+            let error = verdicts(&events, "error")[0].as_str().unwrap().to_owned();
+            assert!(error.contains(why), "{error}");
+            assert_eq!(world.workspace_file(&id, "log").as_deref(), line, "{input} {on_error}");
+        }
+    }
+}
+
+/// Every event tells how the session was last loaded, and where the component sees the workspace.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_hook_is_told_how_the_session_was_loaded() {
+    let world = World::new().await;
+    let id = world.create(&hooked(&[("context", "common")], "")).await;
+    for (turn, source) in [(1, "Startup"), (2, "Resume")] {
+        let ops = json!([{ "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 0 } }] }]);
+        assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
+        let learned = world.check(&id).await.learned().pop().unwrap();
+        let told = format!("test/scripted Some(\"turn_{turn}\") Some({source}) None");
+        assert_eq!(learned[1], format!("use-1: context: {told}"));
+    }
+}
+
+/// What hooks add to a request of the harness has no room in its answer: the next step is told it, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_on_a_request_comes_with_the_next_step() {
+    let server = rewake_tests::server::Server::echo();
+    let asks = format!(
+        "[component.harness.asks]\nhttp = [{{ host = {:?}, scheme = \"http\", methods = [\"GET\"] }}]",
+        server.host()
+    );
+    let bundle = Draft::new("test/http").harness("harness_script").toml(&asks).hook(
+        &[("context", "be brief")],
+        "[[component.probe.on]]\nevent = \"PreToolUse\"\nmatcher = \"http\"",
+    );
+    let fetch = json!({ "op": "fetch", "fetches": [{ "url": server.url("/") }] });
+    let world = World::new().await;
+    let id = world.create(&bundle).await;
+    assert_eq!(world.run(&id, &json!([fetch]).to_string()).await, Outcome::Idle);
+    assert_eq!(world.run(&id, "[]").await, Outcome::Idle);
+    assert_eq!(world.run(&id, "[]").await, Outcome::Idle);
+    let events = world.check(&id).await;
+    let contexts: Vec<&Value> =
+        events.of_kind("step.started").map(|event| &event.data["input"]["contexts"]).collect();
+    let none = |contexts: &Value| contexts.is_null() || *contexts == json!([]);
+    assert!(none(contexts[0]) && none(contexts[2]), "{contexts:?}");
+    assert_eq!(contexts[1], &json!(["be brief"]));
 }

@@ -1,12 +1,16 @@
 //! Several hosts over one store: one has a session, whoever has lost it writes nothing more, and what a
 //! killed one left is taken up at once.
 
+use std::sync::Arc;
+
 use rewake_core::ids::HostId;
-use rewake_runtime::HostError;
 use rewake_runtime::live::Gone;
-use rewake_store::StoreError;
+use rewake_runtime::{HostError, NewSession};
+use rewake_store::memory::{Failure, MemoryStore};
+use rewake_store::{Inbox as _, StoreError};
 use rewake_tests::bundles::Draft;
-use rewake_tests::world::HANGS;
+use rewake_tests::journal::Events;
+use rewake_tests::world::{HANGS, asked_for};
 use rewake_tests::{Outcome, Running, World};
 use serde_json::json;
 
@@ -67,6 +71,79 @@ async fn a_fenced_driver_writes_nothing_more() {
     world.store.release(&lease).await.unwrap();
     assert_eq!(world.resume(&id).await, Outcome::Idle);
     assert_eq!(world.check(&id).await.said()[0], "once");
+}
+
+/// R0: a host that lost a session's lease takes the session up again, if it can have it. What it had in
+/// memory is gone; nothing is lost or done twice, and that the step is run again does not count against it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fenced_session_is_taken_up_again_where_its_lease_is_free() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let host = world.host();
+    let append = |name: &str, line: &str| json!({ "name": name, "input": { "path": "/workspace/log", "line": line, "sleep_ms": 1_500 } });
+    let uses = [append("append_once", "once"), append("append_idempotent", "again")];
+    let ops = json!([{ "op": "tools", "uses": uses }, { "op": "say", "text": "and on" }]);
+    let mut session = Running::start(&host, &id, &ops.to_string()).await;
+    session.event("tool.started").await;
+    let other = HostId::parse("host_other").unwrap();
+    let lease = world.store.acquire(&id, &other, TTL_MS, &|_| true).await.unwrap();
+    world.store.release(&lease).await.unwrap();
+    assert_eq!(session.rest().await, Outcome::Idle);
+    assert!(host.loaded(&id).is_some(), "whoever follows it need not do anything");
+    session.send(r#"[{ "op": "say", "text": "later" }]"#).await;
+    assert_eq!(session.rest().await, Outcome::Idle);
+    assert_eq!(session.unload().await, Gone::Unloaded);
+    let events = world.check(&id).await;
+    let loads: Vec<_> = events.of_kind("session.loaded").collect();
+    assert_eq!(loads.len(), 2);
+    assert_eq!((loads[0].data.get("again"), &loads[1].data["again"]), (None, &json!("lease")));
+    assert_eq!(loads[0].data["host"], loads[1].data["host"]);
+    assert_eq!(events.learned()[0], ["use-1: unknown: ", "use-2: ok: appended again"]);
+    assert_eq!((events.count("tool.lost"), events.count("call.retried")), (1, 1));
+    assert_eq!(events.said()[..], ["and on", "later"]);
+    let log = world.workspace_file(&id, "log").unwrap();
+    assert_eq!(log.lines().filter(|line| *line == "once").count(), 1, "{log}");
+}
+
+/// R0: after a failed commit nothing is concluded: the session is read back, whether the transaction was kept
+/// or not. A store that fails every time is not tried for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_read_back_when_it_is_not_known_what_was_written() {
+    for (failures, outcome) in [
+        (&[Failure::UnknownApplied][..], None),
+        (&[Failure::UnknownNotApplied, Failure::UnknownApplied], None),
+        (&[Failure::Fenced], None),
+        (&[Failure::UnknownNotApplied; 9], Some("not known whether it was written")),
+    ] {
+        let world = World::new().await;
+        let store = Arc::new(MemoryStore::new());
+        let host = world.host_over(store.clone());
+        let new = NewSession { bundle: world.bundle(&Draft::scripted()).into(), ..asked_for() };
+        let id = host.create(&new).await.unwrap().id;
+        let mut session = Running::rested(&host, &id).await;
+        for failure in failures {
+            store.fail_next_append(*failure);
+        }
+        session.send(r#"[{ "op": "say", "text": "once" }]"#).await;
+        let rest = session.rest().await;
+        match outcome {
+            None => {
+                assert_eq!(rest, Outcome::Idle, "{failures:?}");
+                assert_eq!(session.unload().await, Gone::Unloaded);
+            }
+            Some(why) => {
+                assert!(matches!(&rest, Outcome::Gone(Gone::Failed(told)) if told.contains(why)), "{rest:?}");
+                assert!(host.loaded(&id).is_none());
+                assert_eq!(store.pending(&id).await.unwrap().len(), 1, "what was sent is there still");
+                continue;
+            }
+        }
+        let events = Events::of(store.as_ref(), &id).await;
+        events.check();
+        assert_eq!((events.said()[..].to_vec(), events.count("user.message")), (vec!["once".to_owned()], 1));
+        let again: Vec<_> = events.of_kind("session.loaded").map(|event| event.data.get("again")).collect();
+        assert!(again.len() > 1 && again[0].is_none() && again[1..].iter().all(Option::is_some), "{again:?}");
+    }
 }
 
 /// R0: a driver that is fenced while its tool runs does not tell of the tool's end.

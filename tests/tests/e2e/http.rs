@@ -14,12 +14,12 @@ use rewake_tests::{Outcome, World};
 use serde_json::{Value, json};
 
 /// An ask for a server, as a manifest writes it.
-fn ask(server: &Server, methods: &str, more: &str) -> String {
+pub(crate) fn ask(server: &Server, methods: &str, more: &str) -> String {
     format!("http = [{{ host = {:?}, scheme = \"http\", methods = [{methods}]{more} }}]", server.host())
 }
 
 /// A bundle whose harness asks for this.
-fn harness(asks: &str) -> Draft {
+pub(crate) fn harness(asks: &str) -> Draft {
     Draft::new("test/http").harness("harness_script").toml(&format!("[component.harness.asks]\n{asks}"))
 }
 
@@ -31,7 +31,8 @@ fn with_tool(draft: Draft, asks: &str) -> Draft {
     draft.toml(&toml).file("tool_http.wasm", rewake_tests::bundles::guest("tool_http"))
 }
 
-fn fetch(fetches: &Value) -> Value {
+/// Has the harness fetch.
+pub(crate) fn fetch(fetches: &Value) -> Value {
     json!({ "op": "fetch", "fetches": fetches })
 }
 

@@ -48,7 +48,8 @@ const CONFINED: [(&str, &[&str]); 5] = [
     ("wasmtime", &["rewake-bindings", "rewake-runtime"]),
     ("sqlx", &["rewake-store"]),
     ("hyper", &["rewake-runtime"]),
-    ("tokio-rustls", &["rewake-runtime"]),
+    // The servers of tests speak it too.
+    ("tokio-rustls", &["rewake-runtime", "rewake-tests"]),
     ("axum", &["rewake-server"]),
 ];
 

@@ -140,7 +140,7 @@ async fn lock(folder: &Path, bench: &Workbench, installed: &dyn Store) -> Result
     let whole = Bundle::load(folder)?;
     let components = whole.components().iter().map(|component| BuiltComponent {
         name: component.name().to_owned(),
-        kind: component.kind().name().to_owned(),
+        kind: component.kind().as_str().to_owned(),
         source: component.declared.source.get_ref().clone(),
         bytes: component.bytes().len() as u64,
         tools: names.get(component.name()).cloned().unwrap_or_default(),

@@ -99,6 +99,11 @@ fn of_declaration(bundle: &Bundle, on: &On, tools: &[&str], findings: &mut Vec<F
     if on.event.tried_on() != TriedOn::Tool || tools.is_empty() {
         return;
     }
+    if on.matcher.is_pattern() && !tools.iter().any(|tool| on.matcher.matches(tool, None, &[])) {
+        let message = format!("the pattern {} matches no tool here", quote(on.matcher.as_str()));
+        let help = format!("tools that are known here: {}", quote_all(tools.iter().copied()));
+        say(Invalid::new(message).help(help));
+    }
     for name in on.matcher.names() {
         if tools.contains(&name) {
             continue;

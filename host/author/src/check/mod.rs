@@ -5,7 +5,7 @@ mod declared;
 mod listed;
 
 use rewake_runtime::PlanError;
-use rewake_runtime::bundle::{Bundle, BundleSet, Component, Error, Invalid, Kind, Offer, Problem};
+use rewake_runtime::bundle::{Bundle, BundleSet, Component, Error, Invalid, Offer, PluginKind, Problem};
 use rewake_runtime::workbench::{ListedTool, Workbench};
 
 pub use self::declared::declared;
@@ -108,8 +108,10 @@ pub async fn check(workbench: &Workbench, set: &BundleSet) -> Vec<Finding> {
 
 fn unanswered(root: &Bundle, component: &Component, error: &PlanError) -> Finding {
     let help = match component.kind() {
-        Kind::Tool => "its list-tools is run without any grant: it must need no file, no host and no value",
-        Kind::Hook | Kind::Harness => "build it again, for this version of the contract",
+        PluginKind::Tool => {
+            "its list-tools is run without any grant: it must need no file, no host and no value"
+        }
+        PluginKind::Hook | PluginKind::Harness => "build it again, for this version of the contract",
     };
     let invalid = Invalid::new(error.to_string()).help(help);
     Finding::error(root.manifest().problem(component.declared.name.span(), invalid))

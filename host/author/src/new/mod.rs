@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rewake_runtime::bundle::{Invalid, Kind, MANIFEST_FILE, Name, quote};
+use rewake_runtime::bundle::{Invalid, MANIFEST_FILE, Name, PluginKind, quote};
 use thiserror::Error;
 
 use crate::lay::lay;
@@ -24,7 +24,7 @@ pub struct Order {
     /// The bundle's name.
     pub name: Name,
     /// What its component is.
-    pub kind: Kind,
+    pub kind: PluginKind,
     /// The folder; it must be empty, if it is there.
     pub folder: PathBuf,
 }
@@ -134,11 +134,13 @@ macro_rules! template {
     };
 }
 
-fn template(kind: Kind) -> Template {
+fn template(kind: PluginKind) -> Template {
     match kind {
-        Kind::Tool => template!("tool", None),
-        Kind::Hook => template!("hook", None),
-        Kind::Harness => template!("harness", Some(include_str!("../../templates/harness/script.toml"))),
+        PluginKind::Tool => template!("tool", None),
+        PluginKind::Hook => template!("hook", None),
+        PluginKind::Harness => {
+            template!("harness", Some(include_str!("../../templates/harness/script.toml")))
+        }
     }
 }
 
@@ -155,7 +157,7 @@ fn files(order: &Order) -> Vec<(String, String)> {
             .replace("{{component}}", component)
             .replace("{{package}}", &package)
             .replace("{{crate}}", &code)
-            .replace("{{kind}}", order.kind.name())
+            .replace("{{kind}}", order.kind.as_str())
     };
     let mut files = vec![
         (

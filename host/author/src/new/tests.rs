@@ -4,7 +4,7 @@ use rewake_runtime::bundle::Manifest;
 
 use super::*;
 
-fn order(name: &str, kind: Kind, folder: &Path) -> Order {
+fn order(name: &str, kind: PluginKind, folder: &Path) -> Order {
     Order { name: name.parse().unwrap(), kind, folder: folder.to_owned() }
 }
 
@@ -33,7 +33,7 @@ fn other_languages_are_told_which_there_are() {
 
 #[test]
 fn every_kind_has_a_manifest_that_is_read_and_no_place_left_to_fill() {
-    for kind in Kind::ALL {
+    for kind in PluginKind::ALL {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("new");
         let made = make(&order("acme/word-tools", kind, &folder)).unwrap();
@@ -62,18 +62,18 @@ fn every_kind_has_a_manifest_that_is_read_and_no_place_left_to_fill() {
 fn only_an_empty_folder_is_filled() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("deep/er");
-    make(&order("acme/a", Kind::Hook, &folder)).unwrap();
-    let again = make(&order("acme/b", Kind::Tool, &folder)).unwrap_err();
+    make(&order("acme/a", PluginKind::Hook, &folder)).unwrap();
+    let again = make(&order("acme/b", PluginKind::Tool, &folder)).unwrap_err();
     assert!(matches!(again, NewError::NotEmpty(_)), "{again}");
     assert!(fs::read_to_string(folder.join(MANIFEST_FILE)).unwrap().contains("acme/a"));
 
     let empty = base.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    make(&order("acme/c", Kind::Tool, &empty)).unwrap();
+    make(&order("acme/c", PluginKind::Tool, &empty)).unwrap();
 
     let file = base.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(make(&order("acme/d", Kind::Tool, &file)), Err(NewError::NoFolder(_))));
+    assert!(matches!(make(&order("acme/d", PluginKind::Tool, &file)), Err(NewError::NoFolder(_))));
 }
 
 #[test]

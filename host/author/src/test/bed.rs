@@ -65,7 +65,7 @@ impl Bed {
                 }
             }
             Given::Folder(from) => {
-                if let Err(error) = workspace::copy_in(from, &self.given()) {
+                if let Err(error) = workspace::copy_in(from, &self.given(), workspace::usual_quota()) {
                     return Ok(Err(Finding::of(format!("the workspace cannot be laid out: {error}"))));
                 }
             }
@@ -75,7 +75,7 @@ impl Bed {
         for (name, from) in &setting.dirs {
             let to = self.folder.path().join("dirs").join(name);
             fs::create_dir_all(&to)?;
-            if let Err(error) = workspace::copy_in(from, &to) {
+            if let Err(error) = workspace::copy_in(from, &to, workspace::usual_quota()) {
                 return Ok(Err(Finding::of(format!("the directory {name:?} cannot be laid out: {error}"))));
             }
             let path = to.to_string_lossy().into_owned();

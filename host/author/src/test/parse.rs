@@ -297,17 +297,18 @@ fn verdict(table: &Fields<'_>) -> Verdict {
 /// An event that sessions fire.
 fn event(text: &str) -> Result<HookEvent, Invalid> {
     let all = bundle::HookEvent::ALL;
-    let Some(event) = all.into_iter().find(|event| event.name() == text) else {
-        let help = match bundle::nearest(text, all.into_iter().map(bundle::HookEvent::name)) {
+    let Some(event) = all.into_iter().find(|event| event.as_str() == text) else {
+        let help = match bundle::nearest(text, all.into_iter().map(bundle::HookEvent::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("events: {}", bundle::quote_all(all.into_iter().map(bundle::HookEvent::name))),
+            None => format!("events: {}", bundle::quote_all(all.into_iter().map(bundle::HookEvent::as_str))),
         };
         return Err(Invalid::new(format!("there is no event {}", quote(text))).help(help));
     };
-    event.fired().ok_or_else(|| {
-        Invalid::new(format!("nothing sets off {} in this version", quote(text)))
-            .help("leave the case out until it does")
-    })
+    if !event.is_fired() {
+        return Err(Invalid::new(format!("nothing sets off {} in this version", quote(text)))
+            .help("leave the case out until it does"));
+    }
+    Ok(event)
 }
 
 /// One text, or several: all of them must be found.

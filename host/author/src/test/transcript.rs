@@ -123,15 +123,15 @@ impl Writing {
             Fact::SessionTitled(body) => self.text(format!("title: {}", body.title)),
             Fact::Custom(body) => self.text(format!("{} {}", body.kind, body.data)),
             Fact::QuestionAsked(body) => {
-                let choices = match body.choices.as_slice() {
+                let choices = match body.question.choices.as_slice() {
                     [] => String::new(),
                     choices => format!(" ({})", choices.join(" | ")),
                 };
-                let line = format!("question {}: {}{choices}", body.id, body.text);
+                let line = format!("question {}: {}{choices}", body.question.id, body.question.text);
                 match body.by {
                     Asker::Harness => self.text(line),
                     Asker::Hook(_) => {
-                        self.questions.insert(body.id.clone(), entry.place);
+                        self.questions.insert(body.question.id.clone(), entry.place);
                         self.used(entry.place).asked.push(line);
                     }
                 }

@@ -17,13 +17,19 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 
-use super::disk::{How, Node, READ_BYTES_MAX};
+use super::disk::{How, NAME_BYTES, Node, READ_BYTES_MAX};
 use super::streams::{Failure, FileStream};
-use super::{Fd, FileAnswer, FileKind, FileOp, FileStat, FileUse, Files, Live, bounded, done, misfit};
+use super::{
+    Fd, FileAnswer, FileKind, FileOp, FileStat, FileUse, Files, Live, NAMES_BYTES_MAX, bounded, done, misfit,
+};
 use crate::data::Access;
 
 /// The names of a directory that are not read yet.
-type Names = VecDeque<(FileKind, String)>;
+struct Names {
+    left: VecDeque<(FileKind, String)>,
+    /// What all of them took.
+    bytes: usize,
+}
 
 impl Files<'_> {
     /// A use of an open file itself.
@@ -68,9 +74,9 @@ impl Files<'_> {
             return Err(ErrorCode::BadDescriptor.into());
         }
         // What fails in a stream reaches a program as an input/output error; here it is told why.
-        if let Err(code) = stream.node.can_grow() {
+        if let Err(code) = stream.node.room(offset) {
             let (_, asked) = self.on(fd, FileOp::Write, String::new())?;
-            self.ask_now(asked, || Err(code))?;
+            self.ask_known(&asked, Err(code))?;
         }
         self.push_output(stream)
     }
@@ -260,10 +266,12 @@ impl HostDescriptor for Files<'_> {
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
         self.room()?;
         let (node, asked) = self.on(&fd, FileOp::ReadDirectory, String::new())?;
-        match self.ask(asked, move || node.list()).await? {
+        let bytes_max = NAMES_BYTES_MAX - self.opened.names_bytes.min(NAMES_BYTES_MAX);
+        match self.ask(asked, move || node.list(bytes_max)).await? {
             FileAnswer::Names(names) => {
-                let names: Names = names.into();
-                let handle = self.table.push(names)?;
+                let bytes = names.iter().map(|(_, name)| NAME_BYTES + name.len()).sum();
+                let handle = self.table.push(Names { left: names.into(), bytes })?;
+                self.opened.names_bytes += bytes;
                 self.opened.count += 1;
                 Ok(Resource::new_own(handle.rep()))
             }
@@ -419,11 +427,12 @@ impl HostDirectoryEntryStream for Files<'_> {
         stream: Resource<ReaddirIterator>,
     ) -> FsResult<Option<DirectoryEntry>> {
         let names = self.table.get_mut(&Resource::<Names>::new_borrow(stream.rep()))?;
-        Ok(names.pop_front().map(|(kind, name)| DirectoryEntry { type_: kind_out(kind), name }))
+        Ok(names.left.pop_front().map(|(kind, name)| DirectoryEntry { type_: kind_out(kind), name }))
     }
 
     fn drop(&mut self, stream: Resource<ReaddirIterator>) -> Result<()> {
-        self.table.delete(Resource::<Names>::new_own(stream.rep()))?;
+        let names = self.table.delete(Resource::<Names>::new_own(stream.rep()))?;
+        self.opened.names_bytes -= names.bytes;
         self.opened.count -= 1;
         Ok(())
     }

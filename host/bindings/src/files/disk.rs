@@ -4,7 +4,7 @@
 //! It knows files. It does not know whether what it does is recorded.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
@@ -13,17 +13,22 @@ use cap_std::fs::{
     Dir, File, FileExt as _, FileType, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _,
 };
 use rustix::fs::OFlags;
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::volume::{Changing, Inode, Volume};
+use super::slots::Slot;
+use super::tree::{self, DEPTH_MAX, Inode, inode};
+use super::volume::{Changing, Volume};
 use super::{FileAnswer, FileKind, FileStat, Live};
+use crate::clocks::CLOCK_RESOLUTION_NS;
 
 /// Bytes of one read.
 pub(super) const READ_BYTES_MAX: u64 = 64 * 1024;
-/// Names of one directory.
-const NAMES_MAX: usize = 100_000;
 
-type Performed<T> = Result<T, ErrorCode>;
+/// Bytes that a name in a listing takes beside its own, about.
+pub(super) const NAME_BYTES: usize = 32;
+
+pub(super) type Performed<T> = Result<T, ErrorCode>;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +57,8 @@ pub(super) struct Node {
 }
 
 enum Handle {
-    Directory(Dir),
-    File(File, Inode),
+    Directory(Dir, Slot),
+    File(File, Inode, Slot),
 }
 
 impl Node {
@@ -94,45 +99,50 @@ impl Node {
         if let Some(handle) = self.handle.get() {
             return Ok(handle);
         }
+        let slot = Slot::take()?;
+        let root = self.root_directory()?;
         let handle = if self.path.is_empty() {
-            Handle::Directory(Dir::open_ambient_dir(self.volume.directory()?, ambient_authority())?)
+            Handle::Directory(root, slot)
         } else {
-            let root = Dir::open_ambient_dir(self.volume.directory()?, ambient_authority())?;
             let how = How { create: false, exclusive: false, truncate: false, ..self.how };
-            self.opened(open(&root, &self.path, how)?)?
+            self.opened(open(&root, &self.path, how)?, slot)?
         };
         Ok(self.handle.get_or_init(|| handle))
     }
 
+    fn root_directory(&self) -> Performed<Dir> {
+        Ok(Dir::open_ambient_dir(self.volume.directory()?, ambient_authority())?)
+    }
+
     fn dir(&self) -> Performed<&Dir> {
         match self.handle()? {
-            Handle::Directory(dir) => Ok(dir),
+            Handle::Directory(dir, _) => Ok(dir),
             Handle::File(..) => Err(ErrorCode::NotDirectory),
         }
     }
 
     fn file(&self) -> Performed<(&File, Inode)> {
         match self.handle()? {
-            Handle::File(file, inode) => Ok((file, *inode)),
-            Handle::Directory(_) => Err(ErrorCode::IsDirectory),
+            Handle::File(file, inode, _) => Ok((file, *inode)),
+            Handle::Directory(..) => Err(ErrorCode::IsDirectory),
         }
     }
 
-    fn opened(&self, file: File) -> Performed<Handle> {
+    fn opened(&self, file: File, slot: Slot) -> Performed<Handle> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
-            return Ok(Handle::Directory(Dir::from_std_file(file.into_std())));
+            return Ok(Handle::Directory(Dir::from_std_file(file.into_std()), slot));
         }
         if self.how.directory {
             return Err(ErrorCode::NotDirectory);
         }
-        // Devices, pipes and sockets of the host are not files of a guest.
+        // Something else has taken its place since it was looked at.
         if !metadata.is_file() {
             return Err(ErrorCode::NotPermitted);
         }
         let inode = inode(&metadata);
         self.volume.opened(inode);
-        Ok(Handle::File(file, inode))
+        Ok(Handle::File(file, inode, slot))
     }
 
     fn changing(&self) -> Performed<Changing<'_>> {
@@ -146,8 +156,9 @@ impl Node {
             return Err(ErrorCode::Invalid);
         }
         let dir = self.dir()?;
+        let slot = Slot::take()?;
         let file = if how.create || how.truncate || how.write {
-            let mut changing = self.changing()?;
+            let changing = self.changing()?;
             if how.create && dir.metadata(path).is_err() {
                 changing.room_for_one()?;
             }
@@ -160,8 +171,8 @@ impl Node {
         } else {
             open(dir, path, how)?
         };
-        let handle = new.opened(file)?;
-        let directory = matches!(handle, Handle::Directory(_));
+        let handle = new.opened(file, slot)?;
+        let directory = matches!(handle, Handle::Directory(..));
         // A new node is nobody else's yet.
         let _ = new.handle.set(handle);
         Ok(FileAnswer::Opened { directory })
@@ -169,8 +180,8 @@ impl Node {
 
     pub(super) fn stat(&self) -> Live {
         let metadata = match self.handle()? {
-            Handle::Directory(dir) => dir.dir_metadata()?,
-            Handle::File(file, _) => file.metadata()?,
+            Handle::Directory(dir, _) => dir.dir_metadata()?,
+            Handle::File(file, ..) => file.metadata()?,
         };
         Ok(FileAnswer::Stat(stat(&metadata)))
     }
@@ -193,8 +204,8 @@ impl Node {
 
     fn inode(&self) -> Performed<Inode> {
         match self.handle()? {
-            Handle::Directory(dir) => Ok(inode(&dir.dir_metadata()?)),
-            Handle::File(_, inode) => Ok(*inode),
+            Handle::Directory(dir, _) => Ok(inode(&dir.dir_metadata()?)),
+            Handle::File(_, inode, _) => Ok(*inode),
         }
     }
 
@@ -220,22 +231,31 @@ impl Node {
             return Err(ErrorCode::BadDescriptor);
         }
         let (file, inode) = self.file()?;
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         let size = file.metadata()?.len();
-        let offset = offset.unwrap_or(size);
-        let end = offset.checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
+        let end = offset.unwrap_or(size).checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
         if !bytes.is_empty() {
             changing.room_for(inode, size.max(end))?;
         }
-        let written = file.write_all_at(bytes, offset);
+        let written = match offset {
+            Some(offset) => file.write_all_at(bytes, offset),
+            None => append(file, bytes),
+        };
         changing.note(inode, file.metadata()?.len());
         written?;
         Ok(FileAnswer::Written(bytes.len() as u64))
     }
 
-    /// Whether a write that makes a file larger has any chance.
-    pub(super) fn can_grow(&self) -> Performed<()> {
-        if self.changing()?.is_full() { Err(ErrorCode::Quota) } else { Ok(()) }
+    /// How many bytes a write may have at an offset, or at the end.
+    ///
+    /// # Errors
+    /// If not one.
+    pub(super) fn room(&self, offset: Option<u64>) -> Performed<u64> {
+        let (_, inode) = self.file()?;
+        match self.volume.room(inode, offset) {
+            0 => Err(ErrorCode::Quota),
+            room => Ok(room),
+        }
     }
 
     pub(super) fn set_size(&self, size: u64) -> Live {
@@ -243,7 +263,7 @@ impl Node {
             return Err(ErrorCode::BadDescriptor);
         }
         let (file, inode) = self.file()?;
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         changing.room_for(inode, size)?;
         file.set_len(size)?;
         changing.note(inode, file.metadata()?.len());
@@ -266,19 +286,23 @@ impl Node {
     }
 
     pub(super) fn sync(&self) -> Live {
-        if let Handle::File(file, _) = self.handle()? {
+        if let Handle::File(file, ..) = self.handle()? {
             file.sync_all()?;
         }
         Ok(FileAnswer::Done)
     }
 
-    pub(super) fn list(&self) -> Live {
+    /// The names here, as long as they take no more than so many bytes together. A guest's names are text:
+    /// what has another sort of name it can neither see nor use.
+    pub(super) fn list(&self, bytes_max: usize) -> Live {
         let mut names = Vec::new();
+        let mut bytes = 0;
         for entry in self.dir()?.entries()? {
             let entry = entry?;
-            let name = entry.file_name().into_string().map_err(|_| ErrorCode::IllegalByteSequence)?;
-            if names.len() == NAMES_MAX {
-                return Err(ErrorCode::Overflow);
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            bytes += NAME_BYTES + name.len();
+            if bytes > bytes_max {
+                return Err(ErrorCode::InsufficientMemory);
             }
             names.push((kind(entry.file_type()?), name));
         }
@@ -293,8 +317,11 @@ impl Node {
 
     pub(super) fn create_directory(&self, path: &str) -> Live {
         let dir = self.dir()?;
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         changing.room_for_one()?;
+        if self.depth_of(dir, path)? > DEPTH_MAX {
+            return Err(ErrorCode::NameTooLong);
+        }
         dir.create_dir(path)?;
         changing.note(inode(&dir.symlink_metadata(path)?), 0);
         Ok(FileAnswer::Done)
@@ -302,7 +329,7 @@ impl Node {
 
     pub(super) fn symlink(&self, text: &str, path: &str) -> Live {
         let dir = self.dir()?;
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         changing.room_for_one()?;
         dir.symlink(text, path)?;
         changing.note(inode(&dir.symlink_metadata(path)?), 0);
@@ -311,7 +338,7 @@ impl Node {
 
     pub(super) fn remove_directory(&self, path: &str) -> Live {
         let dir = self.dir()?;
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         let before = dir.symlink_metadata(path)?;
         dir.remove_dir(path)?;
         changing.removed(inode(&before));
@@ -320,7 +347,7 @@ impl Node {
 
     pub(super) fn unlink(&self, path: &str) -> Live {
         let dir = self.dir()?;
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         let before = dir.symlink_metadata(path)?;
         dir.remove_file(path)?;
         if before.nlink() <= 1 {
@@ -334,8 +361,12 @@ impl Node {
             return Err(ErrorCode::CrossDevice);
         }
         let (from_dir, to_dir) = (self.dir()?, to.dir()?);
-        let mut changing = self.changing()?;
+        let changing = self.changing()?;
         let moved = from_dir.symlink_metadata(path)?;
+        if moved.is_dir() {
+            let left = DEPTH_MAX.checked_sub(to.depth_of(to_dir, to_path)?).ok_or(ErrorCode::NameTooLong)?;
+            tree::within(&from_dir.open_dir(path)?, left)?;
+        }
         let replaced = to_dir.symlink_metadata(to_path).ok();
         from_dir.rename(path, to_dir, to_path)?;
         if let Some(replaced) = replaced
@@ -346,11 +377,23 @@ impl Node {
         }
         Ok(FileAnswer::Done)
     }
+
+    /// How many directories a directory at `path` is, or would be, inside the mount's own. Names say
+    /// nothing of it: they may lead through links.
+    fn depth_of(&self, dir: &Dir, path: &str) -> Performed<usize> {
+        let parent = match path.trim_end_matches('/').rsplit_once('/') {
+            None => ".",
+            Some(("", _)) => return Err(ErrorCode::NotPermitted),
+            Some((parent, _)) => parent,
+        };
+        let root = self.root_directory()?.dir_metadata()?;
+        Ok(tree::depth(&dir.open_dir(parent)?, inode(&root))? + 1)
+    }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if let Some(Handle::File(file, inode)) = self.handle.get() {
+        if let Some(Handle::File(file, inode, _)) = self.handle.get() {
             let is_removed = file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
             self.volume.closed(*inode, is_removed);
         }
@@ -358,9 +401,15 @@ impl Drop for Node {
 }
 
 fn open(dir: &Dir, path: &str, how: How) -> Performed<File> {
-    if !how.follow && dir.symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
-        return Err(ErrorCode::Loop);
+    // Pipes, sockets and devices of the host are not files of a guest, and to open one is to use it.
+    match metadata_at(dir, path, how.follow) {
+        Ok(found) if found.is_symlink() => return Err(ErrorCode::Loop),
+        Ok(found) if !found.is_file() && !found.is_dir() => return Err(ErrorCode::NotPermitted),
+        _ => {}
     }
+    let follow = if how.follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    // In case that one takes its place now: whoever opens a pipe would wait for its other end.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | follow;
     let write = how.write || how.create || how.truncate;
     let mut options = OpenOptions::new();
     options
@@ -369,17 +418,30 @@ fn open(dir: &Dir, path: &str, how: How) -> Performed<File> {
         .create(how.create && !how.exclusive)
         .create_new(how.create && how.exclusive)
         .truncate(how.truncate)
-        // Whoever opens a pipe would else wait for its other end.
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        .custom_flags(flags.bits().cast_signed());
     Ok(dir.open_with(path, &options)?)
+}
+
+/// Writes at the end, wherever that is by then: others may append to a host's file too.
+fn append(file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            // Not every file system knows how.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let end = file.metadata()?.len();
+                return file.write_all_at(bytes, end);
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
 }
 
 fn metadata_at(dir: &Dir, path: &str, follow: bool) -> Performed<Metadata> {
     Ok(if follow { dir.metadata(path)? } else { dir.symlink_metadata(path)? })
-}
-
-fn inode(metadata: &Metadata) -> Inode {
-    (metadata.dev(), metadata.ino())
 }
 
 /// The same on every run of this build; guests use it to tell files apart, nothing else.
@@ -401,13 +463,15 @@ fn kind(kind: FileType) -> FileKind {
     }
 }
 
+/// Times are told as coarsely as clocks are: else a file would be one.
 fn stat(metadata: &Metadata) -> FileStat {
+    let coarse = |ns: u32| ns - ns % CLOCK_RESOLUTION_NS;
     let time = |time: io::Result<cap_std::time::SystemTime>| {
         let since = time.ok()?.into_std().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        Some((since.as_secs(), since.subsec_nanos()))
+        Some((since.as_secs(), coarse(since.subsec_nanos())))
     };
     let changed = u64::try_from(metadata.ctime()).ok();
-    let changed = changed.zip(u32::try_from(metadata.ctime_nsec()).ok());
+    let changed = changed.zip(u32::try_from(metadata.ctime_nsec()).ok().map(coarse));
     FileStat {
         kind: kind(metadata.file_type()),
         links: metadata.nlink(),

@@ -2,14 +2,18 @@
 //!
 //! It knows how a call becomes a [`FileUse`], which [`Imports`] may answer from what is recorded, and is
 //! told when it was performed here. It does not know what is recorded, or which mounts are granted.
-//! `disk.rs` performs, `volume.rs` counts what a directory holds, `descriptor.rs` and `streams.rs` are the
-//! interfaces.
+//! `disk.rs` performs, on threads that may wait (`performing.rs`); `volume.rs` counts what a directory holds,
+//! `tree.rs` how deep it goes; `descriptor.rs` and `streams.rs` are the interfaces.
 
 mod descriptor;
 mod disk;
+mod performing;
+mod slots;
 mod streams;
+mod tree;
 mod volume;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,16 +26,22 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{FsError, FsResult};
 use wasmtime_wasi_io::bindings::wasi::io::streams as wasi_streams;
 
-use crate::data::{Access, Data, Mount};
+use crate::data::{Access, Data, Mount, Pace};
 use crate::imports::Imports;
 use disk::Node;
+use performing::Performing;
 use streams::FileStream;
+#[cfg(test)]
+pub(crate) use streams::{FUNCTIONS as STREAMS, INTERFACE as STREAMS_INTERFACE};
+pub use tree::DEPTH_MAX;
 pub use volume::{Quota, Volume};
 
 /// Files and streams of files that one instance may have open.
 const OPEN_MAX: usize = 384;
 /// Bytes of a path.
 const PATH_BYTES_MAX: usize = 4096;
+/// Bytes of names in the listings that one instance has not read to their ends.
+const NAMES_BYTES_MAX: usize = 32 << 20;
 
 /// What can be done with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,16 +178,29 @@ const CODES: [ErrorCode; 37] = [
     ErrorCode::CrossDevice,
 ];
 
-/// What an instance has open.
+/// What an instance has open, and what is being done for it.
 pub(crate) struct Opened {
     mounts: Vec<Mount>,
     streams: HashMap<u32, FileStream>,
     count: usize,
+    /// Bytes of names that its listings hold.
+    names_bytes: usize,
+    performing: Performing,
 }
 
 impl Opened {
-    pub(crate) fn new(mounts: Vec<Mount>) -> Opened {
-        Opened { mounts, streams: HashMap::new(), count: 0 }
+    pub(crate) fn new(mounts: Vec<Mount>, while_busy: Option<Arc<dyn Any + Send + Sync>>) -> Opened {
+        let performing = Performing::new(while_busy);
+        Opened { mounts, streams: HashMap::new(), count: 0, names_bytes: 0, performing }
+    }
+
+    /// Waits for what is still being performed although nobody waits for it any more, and tells of it. What
+    /// has not begun is withdrawn.
+    pub(crate) async fn settle(&mut self, imports: &mut dyn Imports) -> Result<()> {
+        if let Some((asked, performed)) = self.performing.settled().await? {
+            imports.file_observed(&asked, &answer_of(performed))?;
+        }
+        Ok(())
     }
 
     /// Whether anything can be changed through a mount.
@@ -191,6 +214,7 @@ pub(crate) struct Files<'a> {
     pub(crate) imports: &'a mut dyn Imports,
     pub(crate) table: &'a mut ResourceTable,
     pub(crate) opened: &'a mut Opened,
+    pub(crate) pace: &'a mut Pace,
 }
 
 impl HasData for Files<'static> {
@@ -201,7 +225,8 @@ impl HasData for Files<'static> {
 pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
     types::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
     preopens::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
-    wasi_streams::add_to_linker::<Data, Files<'static>>(linker, Data::files)
+    wasi_streams::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
+    streams::shadow(linker)
 }
 
 type Fd = Resource<Descriptor>;
@@ -224,34 +249,37 @@ impl Files<'_> {
         if self.opened.count < OPEN_MAX { Ok(()) } else { Err(ErrorCode::InsufficientMemory.into()) }
     }
 
-    /// One use: what is recorded of it, or performed on a thread that may block.
+    /// One use: what is recorded of it, or performed on a thread that may wait.
     async fn ask(
         &mut self,
         asked: FileUse,
         live: impl FnOnce() -> Live + Send + 'static,
     ) -> FsResult<FileAnswer> {
+        self.pace.keep().await;
         if let Some(answer) = self.imports.file_replayed(&asked).map_err(FsError::trap)? {
             return taken(answer);
         }
-        let performed = tokio::task::spawn_blocking(live).await;
-        let performed =
-            performed.map_err(|error| FsError::trap(format_err!("a file's task died: {error}")))?;
+        let (asked, performed) = self.opened.performing.perform(asked, live).await.map_err(FsError::trap)?;
         self.tell(&asked, performed)
     }
 
-    /// The same, at once: reads and writes of a stream may not wait.
-    fn ask_now(&mut self, asked: FileUse, live: impl FnOnce() -> Live) -> FsResult<FileAnswer> {
-        match self.imports.file_replayed(&asked).map_err(FsError::trap)? {
+    /// The same of what is known without a look at the disk.
+    fn ask_known(&mut self, asked: &FileUse, known: Live) -> FsResult<FileAnswer> {
+        match self.imports.file_replayed(asked).map_err(FsError::trap)? {
             Some(answer) => taken(answer),
-            None => self.tell(&asked, live()),
+            None => self.tell(asked, known),
         }
     }
 
     fn tell(&mut self, asked: &FileUse, performed: Live) -> FsResult<FileAnswer> {
-        let answer = performed.unwrap_or_else(|code| FileAnswer::Failed(code.name().to_owned()));
+        let answer = answer_of(performed);
         self.imports.file_observed(asked, &answer).map_err(FsError::trap)?;
         taken(answer)
     }
+}
+
+fn answer_of(performed: Live) -> FileAnswer {
+    performed.unwrap_or_else(|code| FileAnswer::Failed(code.name().to_owned()))
 }
 
 fn taken(answer: FileAnswer) -> FsResult<FileAnswer> {

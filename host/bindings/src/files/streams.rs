@@ -1,14 +1,16 @@
 //! `wasi:io/streams`, so that what goes through a file's stream is a use of the file like any other. All
 //! other streams are wasmtime-wasi's.
 //!
-//! A file's stream is always ready: it reads and writes at once.
+//! A file's stream is always ready: what is asked of it is done then and there, however long it takes. A
+//! read or write that must not wait by its own words therefore waits all the same; its guest gives way to
+//! others meanwhile.
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wasmtime::Result;
-use wasmtime::component::Resource;
+use wasmtime::component::{Linker, Resource};
+use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, DynPollable, FsError, FsResult, InputStream, OutputStream, Pollable,
@@ -18,7 +20,18 @@ use wasmtime_wasi_io::bindings::wasi::io::streams::{self, HostInputStream, HostO
 
 use super::disk::{Node, READ_BYTES_MAX};
 use super::{FileAnswer, FileOp, FileUse, Files};
+use crate::data::Data;
 
+/// The interface, in the version that wasmtime-wasi links; a test holds the two together.
+pub(crate) const INTERFACE: &str = "wasi:io/streams@0.2.12";
+/// Its functions that cannot wait, which are replaced by some that can.
+#[cfg(test)]
+pub(crate) const FUNCTIONS: [&str; 5] = [READ, SKIP, WRITE, WRITE_ZEROES, SPLICE];
+const READ: &str = "[method]input-stream.read";
+const SKIP: &str = "[method]input-stream.skip";
+const WRITE: &str = "[method]output-stream.write";
+const WRITE_ZEROES: &str = "[method]output-stream.write-zeroes";
+const SPLICE: &str = "[method]output-stream.splice";
 /// Bytes that one write takes.
 const WRITE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes that the blocking forms take (`wasi:io/streams`).
@@ -116,7 +129,7 @@ impl Files<'_> {
         }
     }
 
-    fn read_file(&mut self, rep: u32, stream: &FileStream, length: u64) -> StreamResult<Vec<u8>> {
+    async fn read_file(&mut self, rep: u32, stream: FileStream, length: u64) -> StreamResult<Vec<u8>> {
         let length = length.min(READ_BYTES_MAX);
         if length == 0 {
             return Ok(Vec::new());
@@ -129,7 +142,7 @@ impl Files<'_> {
             detail: format!("{offset}+{length}"),
             content: Bytes::new(),
         };
-        match self.ask_now(asked, || stream.node.read(offset, length)).map_err(failed)? {
+        match self.ask(asked, move || stream.node.read(offset, length)).await.map_err(failed)? {
             FileAnswer::Bytes(bytes) if bytes.is_empty() => Err(StreamError::Closed),
             FileAnswer::Bytes(bytes) => {
                 self.advance(rep, bytes.len());
@@ -139,21 +152,130 @@ impl Files<'_> {
         }
     }
 
-    fn write_file(&mut self, rep: u32, stream: &FileStream, content: Bytes) -> StreamResult<()> {
+    async fn write_file(&mut self, rep: u32, stream: FileStream, content: Bytes) -> StreamResult<()> {
         if content.is_empty() {
             return Ok(());
         }
-        let asked = FileUse {
-            op: FileOp::Write,
-            path: stream.node.name(),
-            to: String::new(),
-            detail: stream.offset.map_or_else(|| "append".to_owned(), |offset| offset.to_string()),
-            content: content.clone(),
-        };
-        self.ask_now(asked, || stream.node.write(stream.offset, &content)).map_err(failed)?;
-        self.advance(rep, content.len());
+        let asked = write_of(&stream, content.clone());
+        let length = content.len();
+        self.ask(asked, move || stream.node.write(stream.offset, &content)).await.map_err(failed)?;
+        self.advance(rep, length);
         Ok(())
     }
+
+    /// What a write may have: as much as fits, so that a file is filled to the last byte of its quota before
+    /// anything fails.
+    fn writable(&mut self, stream: &FileStream) -> StreamResult<u64> {
+        match stream.node.room(stream.offset) {
+            Ok(room) => Ok(room.min(WRITE_BYTES_MAX)),
+            Err(code) => {
+                self.ask_known(&write_of(stream, Bytes::new()), Err(code)).map_err(failed)?;
+                Ok(0)
+            }
+        }
+    }
+
+    async fn read_now(&mut self, stream: Resource<DynInputStream>, length: u64) -> StreamResult<Vec<u8>> {
+        match self.file(stream.rep()) {
+            Some(file) => self.read_file(stream.rep(), file, length).await,
+            None => HostInputStream::read(self.table, stream, length),
+        }
+    }
+
+    async fn skip_now(&mut self, stream: Resource<DynInputStream>, length: u64) -> StreamResult<u64> {
+        match self.file(stream.rep()) {
+            Some(file) => self.read_file(stream.rep(), file, length).await.map(|bytes| bytes.len() as u64),
+            None => HostInputStream::skip(self.table, stream, length),
+        }
+    }
+
+    async fn write_now(&mut self, stream: Resource<DynOutputStream>, bytes: Vec<u8>) -> StreamResult<()> {
+        match self.file(stream.rep()) {
+            Some(file) => {
+                within(bytes.len() as u64, WRITE_BYTES_MAX)?;
+                self.write_file(stream.rep(), file, bytes.into()).await
+            }
+            None => HostOutputStream::write(self.table, stream, bytes),
+        }
+    }
+
+    async fn write_zeroes_now(&mut self, stream: Resource<DynOutputStream>, length: u64) -> StreamResult<()> {
+        match self.file(stream.rep()) {
+            Some(file) => {
+                within(length, WRITE_BYTES_MAX)?;
+                self.write_file(stream.rep(), file, zeroes(length)).await
+            }
+            None => HostOutputStream::write_zeroes(self.table, stream, length),
+        }
+    }
+
+    async fn splice_now(
+        &mut self,
+        to: Resource<DynOutputStream>,
+        from: Resource<DynInputStream>,
+        length: u64,
+    ) -> StreamResult<u64> {
+        let room = self.check_write(Resource::new_borrow(to.rep()))?.min(length);
+        let bytes = self.read_now(from, room).await?;
+        let count = bytes.len() as u64;
+        if count > 0 {
+            self.write_now(to, bytes).await?;
+        }
+        Ok(count)
+    }
+}
+
+fn write_of(stream: &FileStream, content: Bytes) -> FileUse {
+    FileUse {
+        op: FileOp::Write,
+        path: stream.node.name(),
+        to: String::new(),
+        detail: stream.offset.map_or_else(|| "append".to_owned(), |offset| offset.to_string()),
+        content,
+    }
+}
+
+/// Puts functions that can wait in the place of those of the interface that cannot, as wasmtime-wasi-io
+/// declares them.
+pub(super) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
+    type In = Resource<DynInputStream>;
+    type Out = Resource<DynOutputStream>;
+    let mut streams = linker.instance(INTERFACE)?;
+    streams.func_wrap_async(READ, |store, (stream, length): (In, u64)| {
+        Box::new(answered(store, async move |files: &mut Files<'_>| files.read_now(stream, length).await))
+    })?;
+    streams.func_wrap_async(SKIP, |store, (stream, length): (In, u64)| {
+        Box::new(answered(store, async move |files: &mut Files<'_>| files.skip_now(stream, length).await))
+    })?;
+    streams.func_wrap_async(WRITE, |store, (stream, bytes): (Out, Vec<u8>)| {
+        Box::new(answered(store, async move |files: &mut Files<'_>| files.write_now(stream, bytes).await))
+    })?;
+    streams.func_wrap_async(WRITE_ZEROES, |store, (stream, length): (Out, u64)| {
+        Box::new(answered(store, async move |files: &mut Files<'_>| {
+            files.write_zeroes_now(stream, length).await
+        }))
+    })?;
+    streams.func_wrap_async(SPLICE, |store, (to, from, length): (Out, In, u64)| {
+        Box::new(answered(store, async move |files: &mut Files<'_>| files.splice_now(to, from, length).await))
+    })
+}
+
+/// Answers a call of a function that can wait.
+async fn answered<T: 'static>(
+    mut store: StoreContextMut<'_, Data>,
+    call: impl AsyncFnOnce(&mut Files<'_>) -> StreamResult<T>,
+) -> Result<(std::result::Result<T, streams::StreamError>,)> {
+    let mut files = store.data_mut().files();
+    files.pace.keep().await;
+    match call(&mut files).await {
+        Ok(value) => Ok((Ok(value),)),
+        Err(error) => Ok((Err(streams::Host::convert_stream_error(&mut files, error)?),)),
+    }
+}
+
+/// A function of the interface that [`shadow`] has replaced.
+fn not_here<T>() -> StreamResult<T> {
+    Err(StreamError::trap("this function of wasi:io/streams is not linked"))
 }
 
 /// Refuses a write that is larger than `check-write` allowed.
@@ -180,11 +302,8 @@ impl HostInputStream for Files<'_> {
         HostInputStream::drop(self.table, stream).await
     }
 
-    fn read(&mut self, stream: Resource<DynInputStream>, length: u64) -> StreamResult<Vec<u8>> {
-        match self.file(stream.rep()) {
-            Some(file) => self.read_file(stream.rep(), &file, length),
-            None => HostInputStream::read(self.table, stream, length),
-        }
+    fn read(&mut self, _: Resource<DynInputStream>, _: u64) -> StreamResult<Vec<u8>> {
+        not_here()
     }
 
     async fn blocking_read(
@@ -193,21 +312,18 @@ impl HostInputStream for Files<'_> {
         length: u64,
     ) -> StreamResult<Vec<u8>> {
         match self.file(stream.rep()) {
-            Some(file) => self.read_file(stream.rep(), &file, length),
+            Some(file) => self.read_file(stream.rep(), file, length).await,
             None => HostInputStream::blocking_read(self.table, stream, length).await,
         }
     }
 
-    fn skip(&mut self, stream: Resource<DynInputStream>, length: u64) -> StreamResult<u64> {
-        match self.file(stream.rep()) {
-            Some(file) => self.read_file(stream.rep(), &file, length).map(|bytes| bytes.len() as u64),
-            None => HostInputStream::skip(self.table, stream, length),
-        }
+    fn skip(&mut self, _: Resource<DynInputStream>, _: u64) -> StreamResult<u64> {
+        not_here()
     }
 
     async fn blocking_skip(&mut self, stream: Resource<DynInputStream>, length: u64) -> StreamResult<u64> {
         match self.file(stream.rep()) {
-            Some(file) => self.read_file(stream.rep(), &file, length).map(|bytes| bytes.len() as u64),
+            Some(file) => self.read_file(stream.rep(), file, length).await.map(|bytes| bytes.len() as u64),
             None => HostInputStream::blocking_skip(self.table, stream, length).await,
         }
     }
@@ -225,19 +341,13 @@ impl HostOutputStream for Files<'_> {
 
     fn check_write(&mut self, stream: Resource<DynOutputStream>) -> StreamResult<u64> {
         match self.file(stream.rep()) {
-            Some(_) => Ok(WRITE_BYTES_MAX),
+            Some(file) => self.writable(&file),
             None => HostOutputStream::check_write(self.table, stream),
         }
     }
 
-    fn write(&mut self, stream: Resource<DynOutputStream>, bytes: Vec<u8>) -> StreamResult<()> {
-        match self.file(stream.rep()) {
-            Some(file) => {
-                within(bytes.len() as u64, WRITE_BYTES_MAX)?;
-                self.write_file(stream.rep(), &file, bytes.into())
-            }
-            None => HostOutputStream::write(self.table, stream, bytes),
-        }
+    fn write(&mut self, _: Resource<DynOutputStream>, _: Vec<u8>) -> StreamResult<()> {
+        not_here()
     }
 
     async fn blocking_write_and_flush(
@@ -248,7 +358,7 @@ impl HostOutputStream for Files<'_> {
         match self.file(stream.rep()) {
             Some(file) => {
                 within(bytes.len() as u64, BLOCKING_BYTES_MAX)?;
-                self.write_file(stream.rep(), &file, bytes.into())
+                self.write_file(stream.rep(), file, bytes.into()).await
             }
             None => HostOutputStream::blocking_write_and_flush(self.table, stream, bytes).await,
         }
@@ -262,20 +372,14 @@ impl HostOutputStream for Files<'_> {
         match self.file(stream.rep()) {
             Some(file) => {
                 within(length, BLOCKING_BYTES_MAX)?;
-                self.write_file(stream.rep(), &file, zeroes(length))
+                self.write_file(stream.rep(), file, zeroes(length)).await
             }
             None => HostOutputStream::blocking_write_zeroes_and_flush(self.table, stream, length).await,
         }
     }
 
-    fn write_zeroes(&mut self, stream: Resource<DynOutputStream>, length: u64) -> StreamResult<()> {
-        match self.file(stream.rep()) {
-            Some(file) => {
-                within(length, WRITE_BYTES_MAX)?;
-                self.write_file(stream.rep(), &file, zeroes(length))
-            }
-            None => HostOutputStream::write_zeroes(self.table, stream, length),
-        }
+    fn write_zeroes(&mut self, _: Resource<DynOutputStream>, _: u64) -> StreamResult<()> {
+        not_here()
     }
 
     fn flush(&mut self, stream: Resource<DynOutputStream>) -> StreamResult<()> {
@@ -298,17 +402,11 @@ impl HostOutputStream for Files<'_> {
 
     fn splice(
         &mut self,
-        to: Resource<DynOutputStream>,
-        from: Resource<DynInputStream>,
-        length: u64,
+        _: Resource<DynOutputStream>,
+        _: Resource<DynInputStream>,
+        _: u64,
     ) -> StreamResult<u64> {
-        let room = self.check_write(Resource::new_borrow(to.rep()))?.min(length);
-        let bytes = HostInputStream::read(self, from, room)?;
-        let count = bytes.len() as u64;
-        if count > 0 {
-            HostOutputStream::write(self, to, bytes)?;
-        }
-        Ok(count)
+        not_here()
     }
 
     async fn blocking_splice(

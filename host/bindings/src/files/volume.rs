@@ -1,18 +1,17 @@
 //! A directory behind mounts: what it may hold, and what it holds. One for each directory, shared by every
 //! instance that sees it, so that tools that run side by side count together.
 //!
-//! It counts inodes and their sizes; it opens nothing and knows no guest.
+//! It counts inodes and their sizes; it changes nothing and knows no guest.
 
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::tree::{self, Inode};
 
 /// What a directory may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +27,13 @@ pub struct Volume {
     /// None: whatever is to be done there is denied.
     directory: Option<PathBuf>,
     quota: Option<Quota>,
+    /// Held while something in it is changed, and so for as long as a disk takes.
+    turn: Mutex<()>,
+    /// Held for a moment.
     state: Mutex<State>,
     /// Dropped with the volume, and after all that is open in it.
     _guard: Option<Box<dyn Any + Send + Sync>>,
 }
-
-/// Device and inode.
-pub(super) type Inode = (u64, u64);
 
 #[derive(Debug, Default)]
 struct State {
@@ -46,22 +45,22 @@ struct State {
 
 /// Sizes are absolute, by inode: whatever order changes are noted in, nothing is freed twice.
 #[derive(Debug, Default)]
-struct Held {
+pub(super) struct Held {
     sizes: HashMap<Inode, u64>,
     bytes: u64,
 }
 
 /// A volume while something in it is changed: nobody else changes it meanwhile.
 pub(super) struct Changing<'a> {
-    quota: Option<Quota>,
-    state: MutexGuard<'a, State>,
+    volume: &'a Volume,
+    _turn: MutexGuard<'a, ()>,
 }
 
 impl Volume {
     /// A directory, with a quota or without.
     #[must_use]
     pub fn new(directory: PathBuf, quota: Option<Quota>) -> Volume {
-        Volume { directory: Some(directory), quota, state: Mutex::default(), _guard: None }
+        Volume { directory: Some(directory), quota, ..Volume::denied() }
     }
 
     /// A directory that is there as long as `guard` is.
@@ -73,7 +72,7 @@ impl Volume {
     /// A directory that was granted and is not any more: its mount stays, and every use is denied.
     #[must_use]
     pub fn denied() -> Volume {
-        Volume { directory: None, quota: None, state: Mutex::default(), _guard: None }
+        Volume { directory: None, quota: None, turn: Mutex::default(), state: Mutex::default(), _guard: None }
     }
 
     /// The directory.
@@ -90,11 +89,21 @@ impl Volume {
     /// If it is denied, or cannot be measured.
     pub(super) fn change(&self) -> Result<Changing<'_>, ErrorCode> {
         let directory = self.directory()?;
-        let mut state = self.lock();
-        if self.quota.is_some() && state.held.is_none() {
-            state.held = Some(measure(directory)?);
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.quota.is_some() && self.lock().held.is_none() {
+            let held = tree::measure(directory)?;
+            self.lock().held = Some(held);
         }
-        Ok(Changing { quota: self.quota, state })
+        Ok(Changing { volume: self, _turn: turn })
+    }
+
+    /// How many bytes a write to a file may have at an offset, or at its end.
+    pub(super) fn room(&self, inode: Inode, offset: Option<u64>) -> u64 {
+        let state = self.lock();
+        let (Some(quota), Some(held)) = (self.quota, &state.held) else { return u64::MAX };
+        let size = held.size(inode);
+        let free = quota.bytes_max.saturating_sub(held.bytes);
+        size.saturating_add(free).saturating_sub(offset.unwrap_or(size))
     }
 
     /// A file is open in an instance.
@@ -133,7 +142,7 @@ impl fmt::Debug for Volume {
 impl Changing<'_> {
     /// Whether one more name fits.
     pub(super) fn room_for_one(&self) -> Result<(), ErrorCode> {
-        match (self.quota, &self.state.held) {
+        match (self.volume.quota, &self.volume.lock().held) {
             (Some(quota), Some(held)) if held.sizes.len() as u64 >= quota.files_max => Err(ErrorCode::Quota),
             _ => Ok(()),
         }
@@ -141,32 +150,23 @@ impl Changing<'_> {
 
     /// Whether a file may have this size.
     pub(super) fn room_for(&self, inode: Inode, size: u64) -> Result<(), ErrorCode> {
-        let (Some(quota), Some(held)) = (self.quota, &self.state.held) else { return Ok(()) };
-        let before = held.sizes.get(&inode).copied().unwrap_or(0);
+        let state = self.volume.lock();
+        let (Some(quota), Some(held)) = (self.volume.quota, &state.held) else { return Ok(()) };
+        let before = held.size(inode);
         let total = held.bytes.saturating_sub(before).saturating_add(size);
         if size > before && total > quota.bytes_max { Err(ErrorCode::Quota) } else { Ok(()) }
     }
 
-    /// Whether not one byte more fits.
-    pub(super) fn is_full(&self) -> bool {
-        match (self.quota, &self.state.held) {
-            (Some(quota), Some(held)) => held.bytes >= quota.bytes_max,
-            _ => false,
-        }
-    }
-
     /// A file has this size now.
-    pub(super) fn note(&mut self, inode: Inode, size: u64) {
-        if let Some(held) = &mut self.state.held {
-            held.remove(inode);
-            held.sizes.insert(inode, size);
-            held.bytes = held.bytes.saturating_add(size);
+    pub(super) fn note(&self, inode: Inode, size: u64) {
+        if let Some(held) = &mut self.volume.lock().held {
+            held.note(inode, size);
         }
     }
 
     /// A file's last name is gone.
-    pub(super) fn removed(&mut self, inode: Inode) {
-        let state = &mut *self.state;
+    pub(super) fn removed(&self, inode: Inode) {
+        let state = &mut *self.volume.lock();
         if !state.open.contains_key(&inode)
             && let Some(held) = &mut state.held
         {
@@ -176,6 +176,17 @@ impl Changing<'_> {
 }
 
 impl Held {
+    /// A file has this size, whatever it had before.
+    pub(super) fn note(&mut self, inode: Inode, size: u64) {
+        self.remove(inode);
+        self.sizes.insert(inode, size);
+        self.bytes = self.bytes.saturating_add(size);
+    }
+
+    fn size(&self, inode: Inode) -> u64 {
+        self.sizes.get(&inode).copied().unwrap_or(0)
+    }
+
     fn remove(&mut self, inode: Inode) {
         if let Some(size) = self.sizes.remove(&inode) {
             self.bytes = self.bytes.saturating_sub(size);
@@ -183,26 +194,10 @@ impl Held {
     }
 }
 
-/// Counts what is there; follows no link.
-fn measure(directory: &Path) -> io::Result<Held> {
-    let mut held = Held::default();
-    let mut folders = vec![directory.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let metadata = entry.metadata()?;
-            if metadata.is_dir() {
-                folders.push(entry.path());
-            }
-            let size = if metadata.is_file() { metadata.len() } else { 0 };
-            held.bytes += held.sizes.insert((metadata.dev(), metadata.ino()), size).map_or(size, |_| 0);
-        }
-    }
-    Ok(held)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn volume(bytes_max: u64, files_max: u64) -> (tempfile::TempDir, Volume) {
@@ -216,15 +211,29 @@ mod tests {
     #[test]
     fn what_is_there_counts() {
         let (_dir, volume) = volume(6, 3);
-        let mut changing = volume.change().unwrap();
+        let changing = volume.change().unwrap();
         assert!(changing.room_for_one().is_ok());
         assert!(changing.room_for((0, 1), 1).is_ok());
         assert!(changing.room_for((0, 1), 2).is_err());
         changing.note((0, 1), 1);
         assert!(changing.room_for_one().is_err());
-        assert!(changing.is_full());
+        assert_eq!(volume.room((0, 1), None), 0);
         changing.removed((0, 1));
-        assert!(changing.room_for_one().is_ok() && !changing.is_full());
+        assert!(changing.room_for_one().is_ok());
+        assert_eq!(volume.room((0, 1), None), 1);
+    }
+
+    /// What is there already can be written over in a full volume; holes count.
+    #[test]
+    fn room_is_of_a_place_in_a_file() {
+        let (_dir, volume) = volume(15, 10);
+        volume.change().unwrap().note((0, 1), 7);
+        assert_eq!(
+            [None, Some(0), Some(7), Some(9), Some(10)].map(|at| volume.room((0, 1), at)),
+            [3, 10, 3, 1, 0]
+        );
+        volume.change().unwrap().note((0, 1), 10);
+        assert_eq!([None, Some(4), Some(20)].map(|at| volume.room((0, 1), at)), [0, 6, 0]);
     }
 
     #[test]
@@ -232,13 +241,13 @@ mod tests {
         let (_dir, volume) = volume(10, 10);
         volume.opened((0, 1));
         volume.opened((0, 1));
-        let mut changing = volume.change().unwrap();
+        let changing = volume.change().unwrap();
         changing.note((0, 1), 5);
         changing.removed((0, 1));
-        drop(changing);
+        // Files are closed while something else is being changed.
         volume.closed((0, 1), true);
-        assert!(volume.change().unwrap().is_full());
+        assert_eq!(volume.room((0, 2), None), 0);
         volume.closed((0, 1), true);
-        assert!(!volume.change().unwrap().is_full());
+        assert_eq!(volume.room((0, 2), None), 5);
     }
 }

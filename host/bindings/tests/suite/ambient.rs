@@ -88,6 +88,37 @@ async fn too_much_randomness_traps_before_anyone_is_asked() {
     assert!(recorder.seen.is_empty());
 }
 
+/// A loop of calls that are answered at once comes to others all the same.
+#[tokio::test]
+async fn a_loop_that_draws_gives_way() {
+    let parts = Parts::harness(
+        r#"
+        (import "host" "bytes" (func $bytes (param i64 i32)))
+        (func (export "step") (type $step)
+          (local $left i32)
+          (local.set $left (i32.const 100000))
+          (loop $draw
+            (call $bytes (i64.const 0) (i32.const 64))
+            (br_if $draw (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+          i32.const 0)"#,
+    )
+    .importing(CLOCKS_AND_RANDOM, CLOCKS_AND_RANDOM_LOWERED);
+    let mut turns = 0;
+    let others = async {
+        loop {
+            turns += 1;
+            tokio::task::yield_now().await;
+        }
+    };
+    let since = Instant::now();
+    tokio::select! {
+        (result, _) = step(&parts, Recorder::default()) => assert_eq!(result, Ok(Ok(harness::Next::More))),
+        () = others => unreachable!("they never end"),
+    }
+    let passed_ms = since.elapsed().as_millis();
+    assert!(turns > 2, "others had {turns} turns in {passed_ms} ms");
+}
+
 const POLLS: &str = r#"
 (import "wasi:io/poll@0.2.6" (instance $poll
   (export "pollable" (type $pollable (sub resource)))

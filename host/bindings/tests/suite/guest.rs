@@ -165,7 +165,13 @@ pub(crate) fn engine(concurrent: bool) -> Engine {
 }
 
 pub(crate) fn sandbox() -> Sandbox {
-    Sandbox { mounts: Vec::new(), memory_bytes_max: 4 << 20, output_bytes_max: 1024, call_bytes_max: 1 << 20 }
+    Sandbox {
+        mounts: Vec::new(),
+        memory_bytes_max: 4 << 20,
+        output_bytes_max: 1024,
+        call_bytes_max: 1 << 20,
+        while_busy: None,
+    }
 }
 
 /// Links a harness and a Store for it.

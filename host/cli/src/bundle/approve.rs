@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
-use rewake_runtime::bundle::{Bundle, Kind};
+use rewake_runtime::bundle::{Bundle, PluginKind};
 use rewake_runtime::config::allowances;
 use rewake_runtime::grants::{Asked, lines_to_allow};
 use rewake_runtime::host::Candidate;
@@ -54,9 +54,9 @@ pub(crate) fn show(candidate: &Candidate, source: &str) {
     if !tools.is_empty() {
         note(&format!("  has the tools {tools}"));
     }
-    let hooks = bundle.components().iter().filter(|component| component.kind() == Kind::Hook);
+    let hooks = bundle.components().iter().filter(|component| component.kind() == PluginKind::Hook);
     for hook in hooks {
-        let mut events: Vec<&str> = hook.declared.on.iter().map(|on| on.event.name()).collect();
+        let mut events: Vec<&str> = hook.declared.on.iter().map(|on| on.event.as_str()).collect();
         events.dedup();
         note(&format!("  has the hook {} on {}", hook.name(), events.join(", ")));
     }

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::Args;
-use rewake_runtime::bundle::{Bundle, Component, Kind, Locator, Use};
+use rewake_runtime::bundle::{Bundle, Component, Locator, PluginKind, Use};
 use rewake_runtime::compiler::CompileLimits;
-use rewake_runtime::config::Rules;
 use rewake_runtime::grants::{self, Asked};
 use rewake_runtime::host::find;
 use rewake_runtime::workbench::{ListedTool, Workbench};
@@ -45,7 +44,7 @@ pub(crate) async fn inspect(places: &Places, asked: &Inspect) -> Result<Outcome,
     let locator = Locator::parse(&asked.bundle).map_err(|invalid| Failure::Usage(invalid.to_string()))?;
     let store = places.catalogue().await?;
     let bundle = find(store.as_ref(), &locator).await?;
-    let rules = Rules::find(places.rules.as_deref(), &places.data);
+    let rules = places.rules_file().read();
     let rules = rules.map_err(rewake_runtime::HostError::Rules)?;
     let workbench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
     let workbench = workbench.map_err(Failure::Machine)?;
@@ -104,7 +103,7 @@ fn show_component(out: &mut Out, seen: &Seen<'_>) -> Result<(), Failure> {
     for on in &component.declared.on {
         let matcher = if on.matcher.as_str().is_empty() { "*" } else { on.matcher.as_str() };
         let rewrites = if on.rewrites { ", rewrites" } else { "" };
-        out.line(Style::Plain, &format!("  on {} {matcher}{rewrites}", on.event.name()))?;
+        out.line(Style::Plain, &format!("  on {} {matcher}{rewrites}", on.event.as_str()))?;
     }
     if seen.asked.is_empty() {
         out.line(Style::Plain, "  asks for nothing")?;
@@ -167,10 +166,10 @@ fn as_json(bundle: &Bundle, seen: &[Seen<'_>]) -> Value {
             })
         };
         let ask = |one: &Asked| json!({ "ask": one.ask, "words": one.words, "why": one.why, "is_granted": one.is_granted });
-        let on = |on: &rewake_runtime::bundle::On| json!({ "event": on.event.name(), "matcher": on.matcher.as_str(), "rewrites": on.rewrites });
+        let on = |on: &rewake_runtime::bundle::On| json!({ "event": on.event.as_str(), "matcher": on.matcher.as_str(), "rewrites": on.rewrites });
         json!({
             "name": component.name(),
-            "kind": component.kind().name(),
+            "kind": component.kind().as_str(),
             "digest": format!("blake3:{}", component.digest),
             "bytes": component.bytes().len(),
             "imports": component.inspected.imports,
@@ -185,7 +184,7 @@ fn as_json(bundle: &Bundle, seen: &[Seen<'_>]) -> Value {
         "digest": format!("blake3:{}", bundle.digest()),
         "is_locked": bundle.lock().is_some(),
         "has_agent": manifest.agent.is_some(),
-        "has_harness": bundle.components().iter().any(|component| component.kind() == Kind::Harness),
+        "has_harness": bundle.components().iter().any(|component| component.kind() == PluginKind::Harness),
         "components": seen.iter().map(component).collect::<Vec<_>>(),
     })
 }

@@ -37,7 +37,7 @@ pub(crate) struct Remove {
 
 /// `rewake bundle list`.
 pub(crate) async fn list(places: &Places, asked: &List) -> Result<Outcome, Failure> {
-    let rules = Rules::find(places.rules.as_deref(), &places.data).map_err(HostError::Rules)?;
+    let rules = places.rules_file().read().map_err(HostError::Rules)?;
     let installed = match places.read_if_there().await? {
         Some(store) => store.installed(PROJECT).await?,
         None => Vec::new(),
@@ -128,7 +128,7 @@ pub(crate) async fn remove(places: &Places, asked: &Remove) -> Result<Outcome, F
     let mut out = Out::new();
     out.line(Style::Plain, &format!("{} {} is not installed any more", one.name, one.version))?;
     out.flush()?;
-    let rules = Rules::find(places.rules.as_deref(), &places.data).map_err(HostError::Rules)?;
+    let rules = places.rules_file().read().map_err(HostError::Rules)?;
     if allowed(&rules, &one).is_some() {
         note(&format!(
             "{} still has an [[allow]] for it, for sessions that ran with it; take it out by hand if you like",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rewake_author::new::{self, NewError, Order};
-use rewake_runtime::bundle::{Invalid, Kind};
+use rewake_runtime::bundle::{Invalid, PluginKind};
 
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
@@ -17,7 +17,7 @@ pub(crate) struct New {
     name: String,
     /// What it brings
     #[arg(long, value_parser = kind)]
-    kind: Kind,
+    kind: PluginKind,
     /// The language it is written in; so far there is rust
     #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
     lang: String,
@@ -29,9 +29,9 @@ pub(crate) struct New {
     scope: Option<String>,
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+fn kind(text: &str) -> Result<PluginKind, String> {
+    PluginKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+        let names: Vec<&str> = PluginKind::ALL.iter().map(|kind| kind.as_str()).collect();
         format!("a bundle is made with one of {}", names.join(", "))
     })
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rewake_core::command::Command;
 use rewake_core::entry::Entry;
@@ -28,10 +28,10 @@ use crate::signals::{self, Asked};
 use crate::stream::{Renderer, activity};
 use crate::text::{json_line, shell_word};
 
-/// How long a session that another process has is waited for.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How long until it is asked for again.
-const AGAIN: Duration = Duration::from_millis(100);
+/// How long until the journal of a session that another process has is looked at again.
+const AGAIN: Duration = Duration::from_millis(50);
+/// How often that is done until the session itself is asked for again.
+const LOOKS: u32 = 5;
 
 /// When there is nothing left to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,14 @@ pub(super) struct Follow<'a> {
     pub(super) until: Until,
     /// Said once the session is taken up.
     pub(super) welcome: Option<String>,
+}
+
+/// What taking a session up came to.
+enum Taken {
+    /// This process has it.
+    Up(Loaded, Receiver<Live>),
+    /// Another one has it, and this is what came of the command there.
+    Over(Outcome),
 }
 
 /// Why following ended.
@@ -91,7 +99,7 @@ impl Follow<'_> {
 
     /// Asks whoever sits at the terminal what the turn waits for. None: something was answered, and the
     /// session is to be taken up again; it was let go of meanwhile, so waiting for a person costs nothing.
-    async fn ask(&self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Option<Outcome>, Failure> {
+    async fn ask(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Option<Outcome>, Failure> {
         let store: Arc<dyn Store> = self.opened.host.store().clone();
         let standing = Standing::whole(store, &self.id).await?;
         let mut answered = false;
@@ -109,6 +117,7 @@ impl Follow<'_> {
             let command = Command::Answer { question: question.id.clone(), value };
             self.opened.host.send(&self.id, sender(), command, None).await?;
             answered = true;
+            self.watch.answered();
         }
         self.watch.open().store(turn, Ordering::Relaxed);
         Ok((!answered).then_some(Outcome::Waits))
@@ -116,7 +125,10 @@ impl Follow<'_> {
 
     /// Takes the session up and follows it until nothing is due.
     async fn follow(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Outcome, Failure> {
-        let (loaded, mut live) = self.take_up().await?;
+        let (loaded, mut live) = match self.take_up(leaves).await? {
+            Taken::Up(loaded, live) => (loaded, live),
+            Taken::Over(outcome) => return Ok(outcome),
+        };
         if let Some(welcome) = self.welcome.take() {
             note(&welcome);
         }
@@ -155,27 +167,59 @@ impl Follow<'_> {
         }
     }
 
-    /// Takes the session up. Another process that has it may be about to let go of it, and not look at
-    /// the inbox again: so it is asked for until that process has taken the command in, or for a while.
-    async fn take_up(&self) -> Result<(Loaded, Receiver<Live>), Failure> {
-        let end = Instant::now() + PATIENCE;
+    /// Takes the session up. What was sent to a session that another process has is taken in there: what comes
+    /// of it is shown from the journal, until that is known or the session can be had.
+    async fn take_up(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Taken, Failure> {
+        let mut is_said = false;
         loop {
-            match self.opened.host.load(&self.id).await {
-                Err(HostError::Store(StoreError::Busy { .. }))
-                    if Instant::now() < end && self.is_untaken().await? =>
-                {
-                    tokio::time::sleep(AGAIN).await;
+            match (self.opened.host.load(&self.id).await, self.watch.row()) {
+                (Err(HostError::Store(StoreError::Busy { holder, process, .. })), Some(row)) => {
+                    if !is_said {
+                        let process = process.map_or_else(String::new, |id| format!(" (process {id})"));
+                        note(&format!(
+                            "{} is run by {holder}{process}, which takes in what you sent as command {row}",
+                            self.id
+                        ));
+                        is_said = true;
+                    }
                 }
-                loaded => return Ok(loaded?),
+                (loaded, _) => {
+                    let (loaded, live) = loaded?;
+                    return Ok(Taken::Up(loaded, live));
+                }
+            }
+            for _ in 0..LOOKS {
+                self.show().await?;
+                if let Some(outcome) = self.elsewhere().await? {
+                    return Ok(Taken::Over(outcome));
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(AGAIN) => {}
+                    Some(outcome) = leaves.recv() => {
+                        note(&format!("left; `{}` shows what becomes of it", self.hint("events")));
+                        return Ok(Taken::Over(outcome));
+                    }
+                }
             }
         }
     }
 
-    /// Whether the command that was sent is still in the inbox.
-    async fn is_untaken(&self) -> Result<bool, Failure> {
-        let Some(row) = self.watch.untaken() else { return Ok(false) };
-        let pending = self.opened.host.store().pending(&self.id).await?;
-        Ok(pending.iter().any(|pending| pending.n == row))
+    /// What came of the command in the process that has the session; none, if that is not known yet.
+    async fn elsewhere(&self) -> Result<Option<Outcome>, Failure> {
+        if self.watch.rejected().is_some() {
+            return self.idle().await.map(Some);
+        }
+        Ok(match (self.until, self.watch.session_ended()) {
+            (Until::Stopped, true) => Some(Outcome::Done),
+            (Until::Stopped, false) => None,
+            (Until::Idle, _) if self.watch.waits() => Some(self.idle().await?),
+            (Until::Idle, true) => Some(self.watch.end().unwrap_or(Outcome::Ended)),
+            (Until::Idle, false) => self.watch.end(),
+        })
+    }
+
+    fn hint(&self, command: &str) -> String {
+        self.places.hint(&format!("{command} {}", self.id))
     }
 
     /// Shows what is new in the journal.

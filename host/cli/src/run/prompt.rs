@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use rewake_core::fact::QuestionAsked;
+use rewake_core::fact::Question;
 use serde::de::IgnoredAny;
 
 use crate::describe;
@@ -16,7 +16,7 @@ pub(super) fn is_possible() -> bool {
 }
 
 /// The answer as JSON text; none if nothing was typed.
-pub(super) async fn answer(question: &QuestionAsked) -> Result<Option<String>, Failure> {
+pub(super) async fn answer(question: &Question) -> Result<Option<String>, Failure> {
     loop {
         say(&format!("rewake: {}\nanswer> ", describe::question(question)));
         let read = tokio::task::spawn_blocking(|| {

@@ -1,7 +1,8 @@
 //! Tests of how entries are shown.
 
 use rewake_core::fact::{
-    AgentMessage, HookVerdict, LogLine, Lost, RequestedUse, StepRerun, ToolLost, ToolsRequested,
+    AgentMessage, Class, HookVerdict, HttpCompleted, HttpLost, HttpStarted, LogLine, Lost, RequestedUse,
+    StepRerun, ToolLost, ToolsRequested,
 };
 use rewake_core::ids::{Digest, Timestamp};
 use rewake_wire::{Actor, Part};
@@ -132,5 +133,59 @@ fn places_are_turns_and_steps() {
         [(Place::default(), ""), (Place::turn(2), "turn_2"), (Place::step(2, 3), "turn_2.3")]
     {
         assert_eq!(place(at), expected);
+    }
+}
+
+#[test]
+fn requests_and_their_ends_are_a_line_each() {
+    let place = Place { turn: 1, step: 1, ordinal: 1, index: 0 };
+    let request = HttpRequest {
+        method: "PUT".into(),
+        url: "https://a.example/\u{1b}[31mx".into(),
+        headers: vec![],
+        body: Digest::default(),
+        bytes: 3,
+        digest: Digest::default(),
+        arguments: Digest::default(),
+    };
+    let started = HttpStarted {
+        request: request.clone(),
+        asked: None,
+        class: Class::Once,
+        hooks: vec![],
+        verdicts: vec![],
+    };
+    let ended = |outcome| HttpCompleted { start: Some(1), request: None, outcome, ms: 7 };
+    let answered =
+        |body| HttpOutcome::Response { status: 404, headers: vec![("x".into(), "\u{1b}".into())], body };
+    let refused = HttpCompleted {
+        start: None,
+        request: Some(request),
+        outcome: HttpOutcome::Denied("no\u{1b}\nway".into()),
+        ms: 0,
+    };
+    let lost = |why, refused: Option<&str>| HttpLost { start: 1, why, refused: refused.map(str::to_owned) };
+    for (fact, expected) in [
+        (Fact::from(started), "→ PUT https://a.example/[31mx"),
+        (ended(answered(HttpBody::Text("text".into()))).into(), "✓ http: 404, 4 bytes, 7 ms"),
+        (
+            ended(answered(HttpBody::Blob { digest: Digest::default(), size: 2_048 })).into(),
+            "✓ http: 404, 2.0 KiB, 7 ms",
+        ),
+        (refused.into(), "⊘ PUT https://a.example/[31mx: denied: no way"),
+        (ended(HttpOutcome::TimedOut).into(), "✗ http: timed out after 7 ms"),
+        (ended(HttpOutcome::TooLarge).into(), "✗ http: the response is over its limit"),
+        (ended(HttpOutcome::Failed("it\u{7}broke".into())).into(), "✗ http: failed: itbroke"),
+        (
+            lost(Lost::Interrupted, None).into(),
+            "✗ http: unknown whether it was done: the turn ended while it ran. It was not sent again",
+        ),
+        (
+            lost(Lost::Host, Some("not granted")).into(),
+            "✗ http: unknown whether it was done: the host died while it ran. It was not sent again: not granted",
+        ),
+    ] {
+        let shown = texts(Renderer::default().lines(&entry(place, fact)));
+        assert_eq!(shown, [expected]);
     }
 }

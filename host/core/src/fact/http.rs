@@ -12,7 +12,7 @@ use crate::ids::Digest;
 pub struct HttpRequest {
     /// Such as `GET`.
     pub method: String,
-    /// As the guest wrote it, cut.
+    /// As the guest wrote it, or as a hook replaced it; cut.
     pub url: String,
     /// Names of the headers that the guest set, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -30,8 +30,11 @@ pub struct HttpRequest {
 /// `http.started`: committed before anything is sent. Its chain hash is the idempotency key (R5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpStarted {
-    /// The request.
+    /// The request, as it is sent.
     pub request: HttpRequest,
+    /// Digest of what hooks were shown at first, in canonical form, where one of them replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Digest>,
     /// Its effect class: by method, and by whether the receiver honours the key.
     pub class: Class,
     /// The pinned hooks that had to judge it.
@@ -105,6 +108,9 @@ pub struct HttpLost {
     pub start: u64,
     /// Why its end is not known.
     pub why: Lost,
+    /// Why it may not be sent again, where its class would let it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// One request of a tool or a hook, as its end tells it. Nothing is recorded for a replay: it never runs

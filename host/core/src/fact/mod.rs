@@ -5,8 +5,10 @@ mod call;
 mod command;
 mod file;
 mod grants;
+mod hook;
 mod http;
 mod pin;
+mod question;
 mod session;
 mod step;
 mod turn;
@@ -15,25 +17,24 @@ mod workspace;
 use serde::{Deserialize, Serialize};
 
 pub use call::{
-    AgentMessage, AgentTitle, Asker, CallRetried, Changes, Class, Decision, HookStarted, HookVerdict,
-    LogLevel, LogLine, LogLines, Lost, ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome,
-    ModelStarted, QuestionAsked, QuestionWithdrawn, RequestedUse, ToolCompleted, ToolLost, ToolStarted,
-    ToolsRequested,
+    AgentMessage, AgentTitle, CallRetried, Class, LogLevel, LogLine, LogLines, Lost, ModelCompleted,
+    ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, RequestedUse, ToolCompleted, ToolLost,
+    ToolStarted, ToolsRequested,
 };
 pub use command::{CommandRejected, UserAnswer, UserInterrupt, UserMessage, UserStop};
 pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
 pub use grants::GrantsNarrowed;
+pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
 pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};
-pub use pin::{
-    AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookEvent, HookPin, OnError, PluginKind, ToolPin,
-};
+pub use pin::{AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin};
+pub use question::{Asker, Question, QuestionAsked, QuestionWithdrawn};
 pub use session::{
     SessionFailed, SessionLoaded, SessionStopped, SessionTitled, SessionUnloaded, SnapshotRejected,
     SnapshotTaken, Source,
 };
 pub use step::{
-    Answer, Ending, Message, Next, Observed, Question, StateRef, StepAborted, StepCompleted, StepInput,
-    StepObserved, StepRerun, StepStarted, Unfinished,
+    Answer, Ending, Message, Next, Observed, StateRef, StepAborted, StepCompleted, StepInput, StepObserved,
+    StepRerun, StepStarted, Unfinished,
 };
 pub use turn::{
     Scope, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, WaitOn,

@@ -1,10 +1,11 @@
 //! What a session runs with, pinned by digest at its creation (journal.md R11).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::Decision;
+use super::hook::{HookEvent, OnError};
 use crate::effect::Effect;
 use crate::grant::Grants;
 use crate::ids::Digest;
@@ -71,6 +72,26 @@ pub enum PluginKind {
     Tool,
     /// Decisions on what happens in a session.
     Hook,
+}
+
+impl PluginKind {
+    /// Every kind.
+    pub const ALL: [PluginKind; 3] = [PluginKind::Tool, PluginKind::Hook, PluginKind::Harness];
+
+    /// The word in manifests, which is also the interface's name in the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PluginKind::Harness => "harness",
+            PluginKind::Tool => "tool",
+            PluginKind::Hook => "hook",
+        }
+    }
+}
+
+impl fmt::Display for PluginKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// A component, its grants and its bounds.
@@ -146,73 +167,4 @@ pub struct HookPin {
     /// It may replace what the event is about; it is asked before those that may not, one after another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewrites: bool,
-}
-
-/// The events that hooks can be declared for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum HookEvent {
-    /// A host took the session up.
-    SessionStart,
-    /// A message is about to be given to a step.
-    UserPromptSubmit,
-    /// A tool is about to run.
-    PreToolUse,
-    /// A tool has answered.
-    PostToolUse,
-    /// A tool failed, was refused or lost.
-    PostToolUseFailure,
-    /// The turn is about to be complete.
-    Stop,
-    /// The session has ended.
-    SessionEnd,
-}
-
-impl HookEvent {
-    /// The event's name in manifests and to guests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HookEvent::SessionStart => "SessionStart",
-            HookEvent::UserPromptSubmit => "UserPromptSubmit",
-            HookEvent::PreToolUse => "PreToolUse",
-            HookEvent::PostToolUse => "PostToolUse",
-            HookEvent::PostToolUseFailure => "PostToolUseFailure",
-            HookEvent::Stop => "Stop",
-            HookEvent::SessionEnd => "SessionEnd",
-        }
-    }
-
-    /// What a hook's failure means where its author does not say (hooks.md).
-    pub fn default_on_error(self) -> OnError {
-        match self {
-            HookEvent::PreToolUse | HookEvent::UserPromptSubmit => OnError::Deny,
-            _ => OnError::Allow,
-        }
-    }
-
-    /// What a failure decides: to say no in the event's own word, where its `on_error` is `deny` and the
-    /// event has such a word.
-    pub fn failure(self, on_error: OnError) -> Decision {
-        match (on_error, self) {
-            (OnError::Deny, HookEvent::PreToolUse) => Decision::Deny,
-            (OnError::Deny, HookEvent::UserPromptSubmit | HookEvent::PostToolUse | HookEvent::Stop) => {
-                Decision::Block
-            }
-            _ => Decision::None,
-        }
-    }
-
-    /// Whether a matcher of this event is tried on the name of a tool.
-    pub fn is_of_tool(self) -> bool {
-        matches!(self, HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure)
-    }
-}
-
-/// What a hook's failure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnError {
-    /// As if it had denied.
-    Deny,
-    /// As if it had said nothing.
-    Allow,
 }

@@ -6,6 +6,7 @@ use rewake_wire::{Part, Sender};
 use serde::{Deserialize, Serialize};
 
 use super::file::FileObserved;
+use super::question::Question;
 use crate::ids::{Digest, Seed, Timestamp};
 
 /// `step.started`: the step's input, fixed before it runs; a re-run uses it verbatim.
@@ -131,21 +132,6 @@ pub enum Next {
     },
 }
 
-/// A question to people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    /// The author's own; answers name it.
-    pub id: String,
-    /// What is asked.
-    pub text: String,
-    /// Answers to choose from; empty: free.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<String>,
-    /// JSON Schema of the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<String>,
-}
-
 /// `step.aborted`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepAborted {
@@ -193,6 +179,15 @@ pub enum Observed {
     },
     /// A use of a file in a read-only mount.
     File(FileObserved),
+    /// Bytes of a blob that the own journal names: what was asked, the head then, and the result's digest (R14).
+    Blob {
+        /// Digest of the blob's digest, the offset and the length.
+        asked: Digest,
+        /// The newest entry then.
+        head: u64,
+        /// Digest of what was returned.
+        result: Digest,
+    },
 }
 
 impl Observed {
@@ -204,6 +199,7 @@ impl Observed {
             Observed::Deadline(..) => "monotonic-clock.subscribe",
             Observed::Ready(_) => "poll",
             Observed::Events { .. } => "session.events",
+            Observed::Blob { .. } => "session.blob",
             Observed::File(used) => used.op.function(),
         }
     }

@@ -21,6 +21,16 @@ pub const ALLOW: &str = "\"allow\"";
 /// The answers that a hook's question offers.
 pub const CHOICES: [&str; 2] = ["allow", "deny"];
 
+/// What the ids of hooks' questions begin with, and no harness's: an answer meant for the one must never count
+/// for the other.
+pub const ASK: &str = "ask-";
+
+/// The id of a hook's question about the call at a place.
+pub fn question_id(place: Place) -> String {
+    let Place { turn, step, ordinal, index } = place;
+    format!("{ASK}{turn}-{step}-{ordinal}-{index}")
+}
+
 /// A hook that the session itself asks.
 pub(crate) fn fired(session: &Session, place: Place, body: &HookStarted) -> Result<(), Refusal> {
     let is_due = super::firing::due(session)
@@ -95,19 +105,12 @@ pub(crate) fn judged(session: &Session, place: Place, body: &HookVerdict) -> Res
     }
     let pin = &session.pins().hooks[body.hook as usize];
     let (event, changes) = (pin.event, &body.changes);
-    let may_decide = match body.decision {
-        Decision::None => true,
-        Decision::Allow | Decision::Deny | Decision::Ask => event == HookEvent::PreToolUse,
-        Decision::Block => {
-            matches!(event, HookEvent::UserPromptSubmit | HookEvent::PostToolUse | HookEvent::Stop)
-        }
-    };
     let may_change = (changes.input.is_none() || pin.rewrites && event == HookEvent::PreToolUse)
         && (changes.output.is_none() || pin.rewrites && event == HookEvent::PostToolUse)
         && (changes.title.is_none()
             || matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit))
         && (changes.end_turn.is_none() || event != HookEvent::SessionEnd);
-    if may_decide && may_change {
+    if event.may_decide(body.decision) && may_change {
         Ok(())
     } else {
         Err(Refusal::Rule("a verdict holds only what its event and its hook may decide"))
@@ -177,7 +180,8 @@ pub(crate) fn question(step: &Step, place: Place, body: &QuestionAsked) -> Resul
         )
     });
     if is_wanted && !before && !decided(Decision::Deny) {
-        Ok(())
+        let is_its_own = body.question.id == question_id(place);
+        if is_its_own { Ok(()) } else { Err(Refusal::Rule("a hook's question is named after its place")) }
     } else {
         Err(Refusal::Rule("no hook wants a person to be asked about that"))
     }

@@ -6,6 +6,7 @@ use crate::effect::Effect;
 use crate::entry::{Entry, Place};
 use crate::fact::{Asker, Created, Decision, Fact, HookEvent, HookStarted, HookVerdict, Source, ToolPin};
 use crate::ids::{Digest, SessionId};
+use crate::limits;
 use crate::session::{CallKind, Heard, OpenCall, OpenHook, Session};
 
 /// What a PreToolUse verdict is bound to: this session, this call, the tool's qualified name, its
@@ -83,7 +84,7 @@ pub(crate) fn lost(session: &Session, start: u64, open: OpenHook, error: &str) -
 pub(crate) fn held(session: &Session, question: &str) -> Option<Place> {
     let (_, step) = session.open_step()?;
     step.entries.iter().rev().find_map(|entry| match &entry.fact {
-        Fact::QuestionAsked(body) if body.id == question && matches!(body.by, Asker::Hook(_)) => {
+        Fact::QuestionAsked(body) if body.question.id == question && matches!(body.by, Asker::Hook(_)) => {
             Some(entry.place)
         }
         _ => None,
@@ -108,7 +109,7 @@ pub(crate) fn verdict(session: &mut Session, body: &HookVerdict) -> Applied {
     if open.hook != body.hook || open.binding != body.binding {
         return Err("it is bound to something else than what was asked");
     }
-    session.calls.remove(&body.start);
+    let place = session.calls.remove(&body.start).map(|call| call.place).unwrap_or_default();
     let event = session.pins().hooks[open.hook as usize].event;
     if let (Some(reason), Some(turn)) = (&body.changes.end_turn, &mut session.turn) {
         turn.ending.get_or_insert_with(|| reason.clone());
@@ -119,17 +120,32 @@ pub(crate) fn verdict(session: &mut Session, body: &HookVerdict) -> Applied {
             if open.source == Some(Source::Startup) {
                 session.load.startup_hooks.insert(open.hook);
             }
-            hear(session, (0, session.load.count, open.hook), body.context.as_ref());
+            hear(session, (OF_START, session.load.count, open.hook), body.context.as_ref());
         }
         HookEvent::UserPromptSubmit => prompt(session, open, body),
         HookEvent::Stop => stop(session, open, body),
         HookEvent::SessionEnd => {
             session.farewells.insert(open.hook);
         }
-        // The step that asked tells the harness, with the tool's result.
+        // Of a tool, the step that asked tells the harness with the tool's result; another call's has no room.
+        HookEvent::PreToolUse if !is_of_tools(session, place) => {
+            hear(session, (OF_CALL, place.ordinal.into(), open.hook), body.context.as_ref());
+        }
         HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {}
+        HookEvent::SubagentStart
+        | HookEvent::SubagentStop
+        | HookEvent::PreCompact
+        | HookEvent::PostCompact
+        | HookEvent::Notification => return Err("nothing sets that event off"),
     }
     Ok(())
+}
+
+/// Whether the call at a place of the open step is one of tools.
+fn is_of_tools(session: &Session, place: Place) -> bool {
+    let entries = session.open_step().map(|(_, step)| step.entries.as_slice()).unwrap_or_default();
+    let mut of_call = entries.iter().rev().filter(|entry| entry.place.ordinal == place.ordinal);
+    of_call.any(|entry| matches!(entry.fact, Fact::ToolsRequested(_)))
 }
 
 fn prompt(session: &mut Session, open: OpenHook, body: &HookVerdict) {
@@ -140,7 +156,7 @@ fn prompt(session: &mut Session, open: OpenHook, body: &HookVerdict) {
         let why = body.reason.as_deref().unwrap_or("a hook refused the prompt and gave no reason");
         turn.blocked.get_or_insert_with(|| why.to_owned());
     }
-    hear(session, (1, n, open.hook), body.context.as_ref());
+    hear(session, (OF_PROMPT, n, open.hook), body.context.as_ref());
 }
 
 fn stop(session: &mut Session, open: OpenHook, body: &HookVerdict) {
@@ -149,14 +165,38 @@ fn stop(session: &mut Session, open: OpenHook, body: &HookVerdict) {
     let round = u64::from(turn.stop.rounds);
     if body.decision == Decision::Block {
         turn.stop.blocked = true;
-        hear(session, (2, round, open.hook), body.reason.as_ref());
+        // One that is overridden has no step to tell it to: the next turn's is about something else.
+        let is_obeyed = turn.stop.rounds < limits::STOP_ROUNDS_MAX;
+        hear(session, (OF_STOP, round, open.hook), body.reason.as_ref().filter(|_| is_obeyed));
     }
-    hear(session, (2, round, open.hook), body.context.as_ref());
+    hear(session, (OF_STOP, round, open.hook), body.context.as_ref());
 }
+
+/// The ranks of what is heard: of the last step's own calls first, then of what came after it.
+const OF_CALL: u8 = 0;
+const OF_START: u8 = 1;
+const OF_PROMPT: u8 = 2;
+const OF_STOP: u8 = 3;
 
 /// Keeps a context for the next step, in the order of events and declarations, whoever answers first.
 fn hear(session: &mut Session, order: (u8, u64, u32), text: Option<&String>) {
     let Some(text) = text else { return };
     let at = session.heard.partition_point(|heard| heard.order <= order);
     session.heard.insert(at, Heard { order, text: text.clone() });
+}
+
+/// The contexts that the next step is given: those of a step that did not complete, then what was heard since.
+/// Turn after turn that comes to nothing may add to them, so only the newest are given (R13, R14).
+pub(crate) fn contexts(session: &Session) -> Vec<String> {
+    let again = session.pending.contexts.iter();
+    let all: Vec<&String> = again.chain(session.heard.iter().map(|heard| &heard.text)).collect();
+    let mut room = limits::CONTEXTS_BYTES_MAX;
+    let newest = all.iter().rev().take_while(|text| {
+        let fits = text.len() <= room;
+        room = room.saturating_sub(text.len());
+        fits
+    });
+    let left_out = all.len() - newest.count();
+    let note = (left_out > 0).then(|| format!("({left_out} older contexts of hooks are left out)"));
+    note.into_iter().chain(all[left_out..].iter().map(|text| (*text).clone())).collect()
 }

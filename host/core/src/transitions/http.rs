@@ -3,6 +3,7 @@
 
 use super::asking::passes;
 use super::hook::binding;
+use crate::canonical;
 use crate::entry::{Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{Fact, HookEvent, HookStarted, HttpCompleted, HttpOutcome, HttpStarted, class_of};
@@ -42,30 +43,52 @@ pub(crate) fn started(
     not_begun(step, place)?;
     let pins = session.pins();
     let grants = &pins.components[pins.agent.harness as usize].grants;
-    let honours_key = grants.http.iter().any(|grant| grant.honours_key);
+    let mut honoured = grants.http.iter().filter(|grant| grant.honours_key);
+    let honours_key = honoured.any(|grant| grant.methods.contains(&body.request.method));
     if body.class < class_of(&body.request.method, honours_key) {
         return Err(Refusal::Rule("a request is of no safer class than its method and its grant allow"));
     }
-    let expected = binding(&session.id, place, "http", body.request.digest, body.request.arguments);
+    let_pass(session, step, place, body)
+}
+
+/// Every hook that was asked about a request, or had to be, has let pass exactly what is to be sent: those
+/// that may replace it first, each what the one before made of it; then the others.
+fn let_pass(session: &Session, step: &Step, place: Place, body: &HttpStarted) -> Result<(), Refusal> {
     let asked = at(step, place).filter_map(|entry| match &entry.fact {
         Fact::HookStarted(one) => Some(one.hook),
         _ => None,
     });
-    for hook in asked.chain(body.hooks.iter().copied()) {
-        let passed = at(step, place).any(|entry| match &entry.fact {
-            Fact::HookVerdict(verdict) => {
-                verdict.hook == hook
+    let rewrites = |hook: u32| session.pins().hooks.get(hook as usize).is_some_and(|pin| pin.rewrites);
+    let mut hooks: Vec<u32> = asked.chain(body.hooks.iter().copied()).collect();
+    hooks.sort_unstable_by_key(|hook| (!rewrites(*hook), *hook));
+    hooks.dedup();
+    let mut arguments = body.asked.unwrap_or(body.request.arguments);
+    for hook in hooks {
+        let expected = binding(&session.id, place, "http", body.request.digest, arguments);
+        let passed = at(step, place).find_map(|entry| match &entry.fact {
+            Fact::HookVerdict(verdict)
+                if verdict.hook == hook
                     && passes(step, place, verdict.decision)
                     && verdict.binding == expected
-                    && body.verdicts.contains(&entry.seq)
+                    && body.verdicts.contains(&entry.seq) =>
+            {
+                Some(verdict)
             }
-            _ => false,
+            _ => None,
         });
-        if !passed {
+        let Some(verdict) = passed else {
             return Err(Refusal::Rule("a hook that must judge the request has not let it pass"));
+        };
+        if let Some(input) = &verdict.changes.input {
+            arguments = canonical::digest(input)
+                .map_err(|_| Refusal::Rule("what a hook made of the request has no canonical form"))?;
         }
     }
-    Ok(())
+    if arguments == body.request.arguments {
+        Ok(())
+    } else {
+        Err(Refusal::Rule("a request may start only as it was asked for, or as a hook replaced it"))
+    }
 }
 
 /// A request that was not started can only have been refused.

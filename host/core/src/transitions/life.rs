@@ -4,7 +4,7 @@ use super::Applied;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
-use crate::fact::{Created, PluginKind, SessionUnloaded};
+use crate::fact::{Created, PluginKind, SessionLoaded, SessionUnloaded};
 use crate::limits;
 use crate::session::{Ended, Load, Session};
 
@@ -14,6 +14,9 @@ pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Re
         return Err(Refusal::Conflict(format!("session {} exists already", session.id)));
     }
     check_pins(&created).map_err(Refusal::Rule)?;
+    if !created.hooks.iter().all(|hook| hook.event.is_fired()) {
+        return Err(Refusal::Rule("a hook must be on an event that something sets off"));
+    }
     if !created.components.iter().all(|component| component.grants.is_within(&component.asks)) {
         return Err(Refusal::Rule("a component may not be granted what it does not ask for"));
     }
@@ -56,20 +59,28 @@ pub(crate) fn created(session: &mut Session, entry: &Entry, body: &Created) -> A
     Ok(())
 }
 
-pub(crate) fn loaded(session: &mut Session) -> Applied {
+pub(crate) fn loaded(session: &mut Session, body: &SessionLoaded) -> Applied {
     let Load { count, startup_hooks, crashed, .. } = std::mem::take(&mut session.load);
     session.load = Load { count: count + 1, crashed: crashed + 1, startup_hooks, ..Load::default() };
     session.imported = None;
+    if body.again.is_some() {
+        excuse(session);
+    }
     Ok(())
 }
 
 pub(crate) fn unloaded(session: &mut Session) -> Applied {
+    excuse(session);
+    session.load.crashed = 0;
+    Ok(())
+}
+
+/// What is open was not what ended the host: that it is done again does not count (R5).
+fn excuse(session: &mut Session) {
     if let Some(step) = session.turn.as_mut().and_then(|turn| turn.step.as_mut()) {
         step.excused = true;
     }
     session.calls.values_mut().for_each(|call| call.excused = true);
-    session.load.crashed = 0;
-    Ok(())
 }
 
 pub(crate) fn titled(session: &mut Session, title: &str) -> Applied {

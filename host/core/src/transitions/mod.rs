@@ -8,6 +8,7 @@ pub(crate) mod hook;
 pub(crate) mod http;
 pub(crate) mod inbox;
 pub(crate) mod life;
+pub(crate) mod logs;
 pub(crate) mod record;
 pub(crate) mod step;
 pub(crate) mod turn;

@@ -3,7 +3,7 @@
 
 use rewake_wire::Outcome;
 
-use super::{asking, http};
+use super::{asking, http, logs};
 use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::session::{CallKind, Session, Step};
 
 /// Decides whether a fact may be recorded.
-pub(crate) fn record(session: &Session, draft: Draft) -> Result<Decision, Refusal> {
+pub(crate) fn record(session: &Session, mut draft: Draft) -> Result<Decision, Refusal> {
     match &draft.fact {
         Fact::SnapshotTaken(_) => {}
         Fact::HookStarted(body) if body.source.is_some() || draft.place.step == 0 => {
@@ -28,6 +28,9 @@ pub(crate) fn record(session: &Session, draft: Draft) -> Result<Decision, Refusa
             let step = in_open_step(session, draft.place)?;
             of_step(session, step, draft.place, fact)?;
         }
+    }
+    if let Fact::LogLines(said) = draft.fact {
+        draft.fact = logs::within(session, draft.place.turn, said).into();
     }
     let titled = match &draft.fact {
         Fact::HookVerdict(body) => body.changes.title.clone(),
@@ -60,6 +63,9 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         if place.ordinal != step.ordinals + 1 {
             return Err(Refusal::Rule("the calls of a step are numbered without gaps"));
         }
+    }
+    if starts(fact) && session.turn.as_ref().is_some_and(|turn| turn.ending.is_some()) {
+        return Err(Refusal::Rule("a hook ends the turn; nothing of it starts any more"));
     }
     match fact {
         Fact::AgentMessage(body) => {
@@ -109,6 +115,19 @@ fn opens_call(fact: &Fact) -> bool {
             | Fact::AgentTitle(_)
             | Fact::Custom(_)
     )
+}
+
+/// Whether a fact is the beginning of something, and no end or diagnostics of what is there.
+fn starts(fact: &Fact) -> bool {
+    opens_call(fact)
+        || matches!(
+            fact,
+            Fact::ToolStarted(_)
+                | Fact::HttpStarted(_)
+                | Fact::HookStarted(_)
+                | Fact::QuestionAsked(_)
+                | Fact::CallRetried(_)
+        )
 }
 
 fn within(what: &'static str, got: usize, max: usize) -> Result<(), Refusal> {
@@ -168,9 +187,6 @@ fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted
     };
     if at(step, place.ordinal).any(|entry| begun(&entry)) {
         return Err(Refusal::Rule("the use was started or refused before"));
-    }
-    if session.turn.as_ref().is_some_and(|turn| turn.ending.is_some()) {
-        return Err(Refusal::Rule("a hook ends the turn; nothing of it starts any more"));
     }
     let arguments = asking::let_pass(session, step, place, requested, pin, &body.verdicts)?;
     if arguments == body.arguments { Ok(()) } else { Err(ASKED) }

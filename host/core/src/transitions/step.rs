@@ -1,6 +1,6 @@
 //! Steps: started with a fixed input, run again, ended. State advances only by completed steps.
 
-use super::{Applied, inbox, turn};
+use super::{Applied, asking, inbox, logs, turn};
 use crate::decide::{Decision, StepEnd, StepOutcome};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
@@ -21,7 +21,7 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
         let at = Place { ordinal: end.ordinal, ..place };
         entries.push(Draft::agent(at, StepObserved { items: end.observed }));
     }
-    entries.extend(end.logs.map(|logs| Draft::agent(place, logs)));
+    entries.extend(end.logs.map(|said| Draft::agent(place, logs::within(session, turn.number, said))));
     match end.outcome {
         StepOutcome::Completed { next, state, calls } => {
             if !session.calls.is_empty() {
@@ -88,6 +88,13 @@ fn check_next(session: &Session, next: &Next) -> Result<(), Refusal> {
                 "the question's id {:?} must have 1 to {} bytes",
                 question.id,
                 limits::ID_BYTES_MAX
+            )));
+        }
+        if question.id.starts_with(asking::ASK) {
+            return Err(Refusal::Conflict(format!(
+                "the question's id {:?} begins with {:?}, as only those of hooks do",
+                question.id,
+                asking::ASK
             )));
         }
         if session.questions.contains(&question.id) || !seen.insert(&question.id) {

@@ -6,9 +6,9 @@ use crate::decide::{Advance, Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    AgentMessage, Ending, Fact, HookEvent, HttpLost, Lost, ModelLost, Next, QuestionWithdrawn, Scope,
-    StepAborted, StepRerun, StepStarted, ToolLost, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted,
-    TurnSteered, TurnWaiting, Unfinished, WaitOn,
+    AgentMessage, Asker, Ending, Fact, HookEvent, HttpLost, Lost, ModelLost, Next, QuestionAsked,
+    QuestionWithdrawn, Scope, StepAborted, StepInput, StepRerun, StepStarted, ToolLost, TurnCompleted,
+    TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
 };
 use crate::ids::Digest;
 use crate::limits;
@@ -150,8 +150,7 @@ fn next_step(session: &Session, turn: &Turn, advance: &Advance) -> Decision {
     let pins = session.pins();
     let harness = &pins.components[pins.agent.harness as usize];
     let place = Place::step(turn.number, turn.steps + 1);
-    let mut input = session.pending.clone();
-    input.contexts.extend(session.heard.iter().map(|heard| heard.text.clone()));
+    let input = StepInput { contexts: hook::contexts(session), ..session.pending.clone() };
     let started = StepStarted {
         input,
         state: session.saved,
@@ -169,7 +168,7 @@ pub(crate) fn closings(session: &Session, how: Ending, detail: &str) -> Vec<Draf
         let fact: Fact = match call.kind {
             CallKind::Tool => ToolLost { start: *start, why: Lost::Interrupted }.into(),
             CallKind::Model => ModelLost { start: *start, why: Lost::Interrupted }.into(),
-            CallKind::Http => HttpLost { start: *start, why: Lost::Interrupted }.into(),
+            CallKind::Http => HttpLost { start: *start, why: Lost::Interrupted, refused: None }.into(),
             CallKind::Hook(hook) => hook::lost(session, *start, hook, "the turn ended while it ran").into(),
         };
         entries.push(Draft::system(call.place, fact));
@@ -215,14 +214,7 @@ pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next) -> Vec<Draft> 
         Next::Done => vec![complete(turn)],
         Next::Ask(questions) => {
             let asked = questions.iter().map(|question| {
-                let body = crate::fact::QuestionAsked {
-                    id: question.id.clone(),
-                    text: question.text.clone(),
-                    choices: question.choices.clone(),
-                    schema: question.schema.clone(),
-                    by: crate::fact::Asker::Harness,
-                };
-                Draft::agent(place, body)
+                Draft::agent(place, QuestionAsked { question: question.clone(), by: Asker::Harness })
             });
             let ids = questions.iter().map(|question| question.id.clone()).collect();
             asked.chain([Draft::system(place, TurnWaiting { on: WaitOn::Answers(ids) })]).collect()
@@ -278,6 +270,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
         stop: Default::default(),
         said: None,
         usage: Default::default(),
+        logged: Default::default(),
     });
     Ok(())
 }

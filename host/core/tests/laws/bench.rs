@@ -36,6 +36,7 @@ impl Bench {
             snapshot_seq: None,
             folded: 1,
             rejected: vec![],
+            again: None,
         };
         for input in [Input::Create(Box::new(pins::created())), Input::Load(load)] {
             let decision = decide(&bench.session, input).unwrap();

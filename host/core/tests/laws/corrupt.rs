@@ -4,9 +4,9 @@ use rewake_core::codec::{Seal, seal};
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
     Asker, CallRetried, Ending, Fact, HookEvent, HookStarted, Lost, ModelCompleted, ModelLost, ModelOutcome,
-    ModelStarted, Next, Observed, QuestionAsked, QuestionWithdrawn, SessionFailed, SessionStopped, StateRef,
-    StepAborted, StepCompleted, StepObserved, StepRerun, StepStarted, ToolLost, TurnCompleted, TurnFailed,
-    TurnInterrupted, TurnStarted, TurnSteered, UserAnswer, UserMessage, UserStop,
+    ModelStarted, Next, Observed, Question, QuestionAsked, QuestionWithdrawn, SessionFailed, SessionStopped,
+    StateRef, StepAborted, StepCompleted, StepObserved, StepRerun, StepStarted, ToolLost, TurnCompleted,
+    TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, UserAnswer, UserMessage, UserStop,
 };
 use rewake_core::ids::{Digest, Timestamp};
 use rewake_core::{Corrupt, Session, fold};
@@ -38,7 +38,8 @@ fn step_completed() -> StepCompleted {
 }
 
 fn asked(id: &str) -> QuestionAsked {
-    QuestionAsked { id: id.into(), text: "?".into(), choices: vec![], schema: None, by: Asker::Harness }
+    let question = Question { id: id.into(), text: "?".into(), choices: vec![], schema: None };
+    QuestionAsked { question, by: Asker::Harness }
 }
 
 #[test]

@@ -67,6 +67,7 @@ impl<'w> Driver<'w> {
             snapshot_seq,
             folded,
             rejected: vec![],
+            again: None,
         }));
         driver.world.tick()?;
         Ok(driver)

@@ -4,15 +4,18 @@ use rewake_core::command::Command;
 use rewake_core::decide::{Decision as Due, StepEnd, StepOutcome, Then};
 use rewake_core::entry::Place;
 use rewake_core::fact::{
-    Asker, Changes, Decision as Verdict, Fact, HookEvent, HookPin, HookVerdict, Next, OnError, QuestionAsked,
-    TurnWaiting, WaitOn,
+    AgentMessage, Asker, Changes, Decision as Verdict, Fact, HookEvent, HookPin, HookVerdict, ModelStarted,
+    Next, OnError, Question, QuestionAsked, TurnWaiting, WaitOn,
 };
 use rewake_core::firing::{Firing, Occasion};
-use rewake_core::limits::STOP_ROUNDS_MAX;
-use rewake_core::{ALLOW, CHOICES, Refusal, decide};
+use rewake_core::limits::{CONTEXTS_BYTES_MAX, STOP_ROUNDS_MAX};
+use rewake_core::session::Heard;
+use rewake_core::{ALLOW, CHOICES, Refusal, decide, question_id};
 
-use crate::bench::{Bench, STEP, USE, bound, hook_started, tool_started, verdict};
-use crate::pins::GUARD;
+use rewake_wire::Part;
+
+use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, tool_started, verdict};
+use crate::pins::{self, GUARD};
 
 /// The hook that these tests add to the pins.
 const ADDED: u32 = 5;
@@ -135,20 +138,17 @@ fn what_is_asked_starts_only_when_an_operator_allows() {
         let mut bench = Bench::requested("send", &[GUARD]);
         let seq = bench.judge(GUARD, Verdict::Ask, bound("send"));
         assert!(bench.clone().record(USE, tool_started("send", vec![seq])).is_err());
-        let question = QuestionAsked {
-            id: "ask-1-1-1-0".into(),
-            text: "May it?".into(),
-            choices: CHOICES.map(str::to_owned).to_vec(),
-            schema: None,
-            by: Asker::Hook(GUARD),
-        };
-        let waits = TurnWaiting { on: WaitOn::Answers(vec![question.id.clone()]) };
+        let choices = CHOICES.map(str::to_owned).to_vec();
+        let question = Question { id: question_id(USE), text: "May it?".into(), choices, schema: None };
+        let id = question.id.clone();
+        let question = QuestionAsked { question, by: Asker::Hook(GUARD) };
+        let waits = TurnWaiting { on: WaitOn::Answers(vec![id.clone()]) };
         assert!(bench.clone().record(Place::turn(1), waits.clone()).is_err(), "nothing is asked yet");
         bench.record(USE, question.clone()).unwrap();
         assert!(bench.clone().record(USE, question.clone()).is_err(), "it is asked once");
         bench.record(Place::turn(1), waits).unwrap();
         assert_eq!(bench.due(vec![]).then, Then::Idle(None), "the step is not run meanwhile");
-        let answer = Command::Answer { question: question.id, value: value.into() };
+        let answer = Command::Answer { question: id, value: value.into() };
         let answered = bench.due(vec![answer]);
         assert_eq!((kinds(&answered), answered.entries[0].place), (vec!["user.answer"], USE));
         bench.add_all(answered.entries).unwrap();
@@ -158,4 +158,96 @@ fn what_is_asked_starts_only_when_an_operator_allows() {
         assert_eq!(again.entries[0].place, STEP);
         assert_eq!(bench.record(USE, tool_started("send", vec![seq])).is_ok(), passes, "{value}");
     }
+}
+
+/// An answer meant for a harness's question must never count for a hook's, so neither has the other's names.
+#[test]
+fn only_hooks_ask_under_the_names_of_hooks() {
+    let mut bench = Bench::in_step();
+    let question = Question { id: question_id(USE), text: "Shall I?".into(), choices: vec![], schema: None };
+    let outcome =
+        StepOutcome::Completed { next: Next::Ask(vec![question]), state: None, calls: Default::default() };
+    let end = StepEnd { outcome, ordinal: 0, observed: vec![], logs: None, rows: vec![] };
+    let refused = decide(&bench.session, rewake_core::decide::Input::StepEnd(end)).unwrap_err();
+    assert!(refused.to_string().contains("as only those of hooks do"), "{refused}");
+
+    bench = Bench::requested("send", &[GUARD]);
+    bench.judge(GUARD, Verdict::Ask, bound("send"));
+    let question = Question { id: "sure".into(), text: "May it?".into(), choices: vec![], schema: None };
+    let asked = bench.record(USE, QuestionAsked { question, by: Asker::Hook(GUARD) });
+    assert_eq!(asked, Err(Refusal::Rule("a hook's question is named after its place")));
+}
+
+/// What an overridden Stop hook wanted is no business of the next turn; what it added is told all the same.
+#[test]
+fn a_reason_that_is_overridden_is_told_to_nobody() {
+    let mut bench = with(Bench::in_turn(), HookEvent::Stop);
+    for _ in 0..=STOP_ROUNDS_MAX {
+        let started = bench.due(vec![]);
+        bench.add_all(started.entries).unwrap();
+        done(&mut bench);
+        answers(&mut bench, Verdict::Block, Changes::default());
+    }
+    assert!(bench.session.heard.is_empty(), "{:?}", bench.session.heard);
+}
+
+/// R13, R14: turn after turn that comes to nothing adds contexts; a step is given only so many bytes of them.
+#[test]
+fn contexts_that_pile_up_are_bounded() {
+    let mut bench = with(Bench::in_turn(), HookEvent::UserPromptSubmit);
+    let piled = (0..300u64).map(|n| Heard { order: (0, n, 0), text: format!("{n:>10000}") });
+    bench.session.heard = piled.collect();
+    bench.session.turn.as_mut().expect("it is open").prompts.insert((1, ADDED));
+    let due = bench.due(vec![]);
+    let Fact::StepStarted(started) = &due.entries[0].fact else { panic!("{due:?}") };
+    let contexts = &started.input.contexts;
+    let kept = CONTEXTS_BYTES_MAX / 10_000;
+    assert_eq!(contexts.len(), kept + 1);
+    assert_eq!(contexts[0], format!("({} older contexts of hooks are left out)", 300 - kept));
+    assert!(contexts[kept].ends_with("299"));
+}
+
+/// A hook on a request of the harness is heard with the next step: the request's answer has no room for it.
+#[test]
+fn a_context_on_a_request_is_for_the_next_step() {
+    for (mut bench, heard) in [(Bench::in_step(), 1), (Bench::requested("send", &[GUARD]), 0)] {
+        let bound = bound("send");
+        let start = bench.record(USE, hook_started(GUARD, bound)).unwrap();
+        let context = Some("be brief".to_owned());
+        bench.record(USE, HookVerdict { context, ..verdict(start, GUARD, Verdict::None, bound) }).unwrap();
+        assert_eq!(bench.session.heard.len(), heard);
+    }
+}
+
+/// hooks.md: `end_turn` beats everything; until the turn's end is written, nothing of it starts any more.
+#[test]
+fn nothing_starts_once_a_hook_ends_the_turn() {
+    let mut bench = Bench::requested("send", &[GUARD]);
+    let start = bench.record(USE, hook_started(GUARD, bound("send"))).unwrap();
+    let changes = Changes { end_turn: Some("enough".into()), ..Changes::default() };
+    let body = HookVerdict { changes, ..verdict(start, GUARD, Verdict::Allow, bound("send")) };
+    let seq = bench.record(USE, body).unwrap();
+    let next = Place { ordinal: 2, ..USE };
+    let model = ModelStarted { model: "scripted".into(), request: arguments(), messages: 1 };
+    let say = AgentMessage { parts: vec![Part::text("still here")] };
+    for (place, fact) in [
+        (USE, Fact::from(tool_started("send", vec![seq]))),
+        (next, hook_started(GUARD, bound("send")).into()),
+        (next, model.into()),
+        (next, say.into()),
+    ] {
+        let refused = Refusal::Rule("a hook ends the turn; nothing of it starts any more");
+        assert_eq!(bench.clone().record(place, fact), Err(refused));
+    }
+    assert_eq!(kinds(&bench.due(vec![])), ["step.aborted", "turn.interrupted"]);
+}
+
+/// A guard that never runs is worse than none.
+#[test]
+fn a_session_has_no_hooks_on_what_nothing_sets_off() {
+    let mut created = pins::created();
+    created.hooks[0].event = HookEvent::PreCompact;
+    let input = rewake_core::decide::Input::Create(Box::new(created));
+    let refused = decide(&rewake_core::Session::new(pins::session()), input).unwrap_err();
+    assert_eq!(refused, Refusal::Rule("a hook must be on an event that something sets off"));
 }

@@ -4,14 +4,14 @@ use rewake_core::decide::{Input, LoadInput};
 use rewake_core::effect::Effect;
 use rewake_core::entry::Place;
 use rewake_core::fact::{
-    CallRetried, Decision as Verdict, Fact, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted,
-    Lost, ModelLost,
+    CallRetried, Changes, Decision as Verdict, Fact, HookVerdict, HttpCompleted, HttpLost, HttpOutcome,
+    HttpRequest, HttpStarted, Lost, ModelLost,
 };
 use rewake_core::ids::{Digest, HostId};
-use rewake_core::{Refusal, binding, decide};
+use rewake_core::{Refusal, binding, canonical, decide};
 
-use crate::bench::{Bench, USE, hook_started};
-use crate::pins::{self, GUARD};
+use crate::bench::{Bench, USE, hook_started, verdict};
+use crate::pins::{self, ADVISER, GUARD};
 
 const NOT_PASSED: &str = "a hook that must judge the request has not let it pass";
 const BEGUN: &str = "the request was started or refused before";
@@ -29,7 +29,7 @@ fn request(method: &str) -> HttpRequest {
 }
 
 fn started(method: &str, class: Effect) -> HttpStarted {
-    HttpStarted { request: request(method), class, hooks: vec![], verdicts: vec![] }
+    HttpStarted { request: request(method), asked: None, class, hooks: vec![], verdicts: vec![] }
 }
 
 fn completed(start: Option<u64>, outcome: HttpOutcome) -> HttpCompleted {
@@ -57,7 +57,12 @@ fn a_request_is_started_and_ended_once() {
     refused(&bench, USE, ModelLost { start, why: Lost::Host }, "an end of another kind");
     bench.record(USE, completed(Some(start), HttpOutcome::TimedOut)).unwrap();
     assert!(bench.session.calls.is_empty());
-    refused(&bench, USE, HttpLost { start, why: Lost::Host }, "an end needs an open start at the same place");
+    refused(
+        &bench,
+        USE,
+        HttpLost { start, why: Lost::Host, refused: None },
+        "an end needs an open start at the same place",
+    );
     refused(&bench, USE, started("GET", Effect::Pure), BEGUN);
     let gap = Place { ordinal: 3, ..USE };
     refused(&bench, gap, started("GET", Effect::Pure), "the calls of a step are numbered without gaps");
@@ -123,15 +128,53 @@ fn a_load_settles_requests_by_their_class() {
             snapshot_seq: None,
             folded: 1,
             rejected: vec![],
+            again: None,
         };
         let decision = decide(&bench.session, Input::Load(load)).unwrap();
-        let lost = decision
-            .entries
-            .iter()
-            .any(|draft| draft.fact == Fact::from(HttpLost { start, why: Lost::Host }) && draft.place == USE);
+        let lost = decision.entries.iter().any(|draft| {
+            draft.fact == Fact::from(HttpLost { start, why: Lost::Host, refused: None }) && draft.place == USE
+        });
         assert_eq!(lost, is_lost, "{method}");
         bench.add_all(decision.entries).unwrap();
         let again = bench.record(USE, CallRetried { start, n: 1 });
         assert_eq!(again.is_err(), is_lost, "{method}");
     }
+}
+
+/// A hook that may replace the input has: what is sent is what it made of it, judged as that by the others.
+#[test]
+fn a_request_starts_as_what_a_hook_made_of_it() {
+    let mut bench = Bench::in_step();
+    let created = bench.session.created.as_mut().unwrap();
+    created.hooks[ADVISER as usize].rewrites = true;
+    let input = r#"{"url":"https://other.example/"}"#;
+    let arguments = canonical::digest(input).unwrap();
+    let start = bench.record(USE, hook_started(ADVISER, bound(USE, "GET"))).unwrap();
+    let changes = Changes { input: Some(input.into()), ..Changes::default() };
+    let made = HookVerdict { changes, ..verdict(start, ADVISER, Verdict::None, bound(USE, "GET")) };
+    let first = bench.record(USE, made).unwrap();
+
+    let sent = HttpRequest { arguments, ..request("GET") };
+    let rewritten = HttpStarted {
+        request: sent.clone(),
+        asked: Some(request("GET").arguments),
+        verdicts: vec![first],
+        ..started("GET", Effect::Pure)
+    };
+    let as_asked = HttpStarted { verdicts: vec![first], ..started("GET", Effect::Pure) };
+    let only = "a request may start only as it was asked for, or as a hook replaced it";
+    refused(&bench, USE, as_asked, only);
+    let other = HttpRequest { arguments: Digest::of(b"other"), ..request("GET") };
+    refused(&bench, USE, HttpStarted { request: other, ..rewritten.clone() }, only);
+    refused(&bench, USE, HttpStarted { asked: None, ..rewritten.clone() }, NOT_PASSED);
+    bench.clone().record(USE, rewritten.clone()).unwrap();
+
+    // One that judged what was asked for has not judged what is sent.
+    let mut early = bench.clone();
+    let seq = early.judge(GUARD, Verdict::Allow, bound(USE, "GET"));
+    refused(&early, USE, HttpStarted { verdicts: vec![first, seq], ..rewritten.clone() }, NOT_PASSED);
+    let binding = binding(&pins::session(), USE, "http", sent.digest, sent.arguments);
+    let seq = bench.judge(GUARD, Verdict::Allow, binding);
+    refused(&bench, USE, rewritten.clone(), NOT_PASSED);
+    bench.record(USE, HttpStarted { verdicts: vec![first, seq], ..rewritten }).unwrap();
 }

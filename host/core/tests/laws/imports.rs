@@ -66,6 +66,7 @@ fn an_import_is_an_entry_of_who_brought_it() {
             snapshot_seq: None,
             folded: 0,
             rejected: vec![],
+            again: None,
         }),
     );
     bench.add_all(load.unwrap().entries).unwrap();

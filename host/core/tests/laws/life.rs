@@ -29,6 +29,7 @@ fn load() -> Input {
         snapshot_seq: None,
         folded: 0,
         rejected: vec![],
+        again: None,
     })
 }
 

@@ -16,6 +16,7 @@ mod http;
 mod imports;
 mod inbox;
 mod life;
+mod logs;
 mod once;
 mod pins;
 mod plan;

@@ -1,9 +1,13 @@
 //! What kills its host must not loop (R5): after so many re-runs without progress the turn fails.
 
 use proptest::prelude::*;
+use rewake_core::decide;
+use rewake_core::decide::{Input, LoadInput};
 use rewake_core::fact::Fact;
+use rewake_core::ids::HostId;
 use rewake_core::limits::RERUNS_MAX;
 
+use crate::bench::Bench;
 use crate::check;
 use crate::driver::run;
 use crate::plan::{EndPlan, Op, Plan, StepPlan, config, op};
@@ -63,4 +67,27 @@ fn re_runs_that_get_further_are_not_counted_together() {
     assert_eq!(again(&world), vec![1; calls as usize]);
     let said = world.facts().filter(|fact| matches!(fact, Fact::AgentMessage(_))).count();
     assert_eq!(said, calls as usize);
+}
+
+/// R5: what a host that died was doing counts, and what one that lost its lease and lived on was doing does not.
+#[test]
+fn a_re_run_because_of_a_lost_lease_does_not_count() {
+    for again in [Some("lease"), Some("store"), None] {
+        let (mut bench, start) = Bench::started("put");
+        let load = LoadInput {
+            host: HostId::parse("host_laws").unwrap(),
+            host_version: "0.1.0".into(),
+            snapshot_seq: None,
+            folded: 0,
+            rejected: vec![],
+            again: again.map(str::to_owned),
+        };
+        let crashed = bench.session.load.crashed;
+        let loaded = decide(&bench.session, Input::Load(load)).unwrap();
+        bench.add_all(loaded.entries).unwrap();
+        let (_, step) = bench.session.open_step().unwrap();
+        let call = bench.session.calls[&start];
+        assert_eq!((step.excused, call.excused), (again.is_some(), again.is_some()), "{again:?}");
+        assert_eq!(bench.session.load.crashed, crashed + 1, "loads that come to no step are bounded still");
+    }
 }

@@ -18,7 +18,11 @@ impl Place {
         }
         let place = Place { folder };
         fs::create_dir(place.at("workspace")).unwrap();
-        let quota = crate::workspace::copy_in(&place.at("source"), &place.at("workspace"));
+        let quota = crate::workspace::copy_in(
+            &place.at("source"),
+            &place.at("workspace"),
+            crate::workspace::usual_quota(),
+        );
         quota.unwrap();
         Baseline::note(&place.at("data"), &session(), &place.at("workspace"), Some(&place.at("source")))
             .unwrap();

@@ -4,7 +4,7 @@
 //! Knows how an ask is written and what it could reach. Does not know operators or addresses.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use rewake_core::grant::{Access, HttpGrant, Scheme, SecretGrant};
 use serde_spanned::Spanned;
@@ -200,8 +200,13 @@ impl HostPattern {
         let host = match host.strip_prefix("*.") {
             _ if host == "*" => HostName::Any,
             Some(domain) if is_dns_name(domain) => HostName::Below(domain.to_owned()),
-            None if is_dns_name(&host) || is_ipv6_literal(&host) => HostName::Exact(host),
-            _ => return refuse("is not a host"),
+            None if is_dns_name(&host) || host.parse::<Ipv4Addr>().is_ok() => HostName::Exact(host),
+            None => match ipv6_literal(&host) {
+                Some(address) => HostName::Exact(format!("[{address}]")),
+                None if !host.is_ascii() => return refuse("is not written in ASCII, as `xn--…`"),
+                None => return refuse("is not a host"),
+            },
+            Some(_) => return refuse("is not a host"),
         };
         Ok(HostPattern { host, port })
     }
@@ -265,15 +270,15 @@ pub(crate) fn method(text: &str) -> Result<String, Invalid> {
 
 /// A header's name that a secret may go into: not one that frames or routes the request.
 pub(super) fn secret_header(text: &str) -> Result<String, Invalid> {
-    const FRAMING: [&str; 6] = ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if text.is_empty() || !text.bytes().all(token) {
         return Err(Invalid::new(format!("{} is not a header's name", quote(text)))
             .help("write a name such as \"Authorization\""));
     }
-    if FRAMING.iter().any(|name| name.eq_ignore_ascii_case(text)) {
-        return Err(Invalid::new(format!("{} cannot carry a secret", quote(text)))
-            .help("use a header that does not say where the request goes or where it ends"));
+    if !crate::egress::can_carry_secret(text) {
+        return Err(Invalid::new(format!("{} cannot carry a secret", quote(text))).help(
+            "use a header that does not say where the request goes, where it ends, or how it is answered",
+        ));
     }
     Ok(text.to_owned())
 }
@@ -287,6 +292,7 @@ pub(super) fn secret_format(text: &str) -> Result<String, Invalid> {
         .help("write plain ASCII with `{}` once, where the secret goes, such as \"Bearer {}\""))
 }
 
+/// A name: not what a URL would read as an address, such as `127.1`.
 fn is_dns_name(host: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -294,10 +300,11 @@ fn is_dns_name(host: &str) -> bool {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    host.len() <= 253 && host.split('.').all(label)
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_number = last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x");
+    host.len() <= 253 && host.split('.').all(label) && !is_number
 }
 
-fn is_ipv6_literal(host: &str) -> bool {
-    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    inner.is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok())
+fn ipv6_literal(host: &str) -> Option<Ipv6Addr> {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']'))?.parse().ok()
 }

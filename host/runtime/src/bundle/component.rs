@@ -2,14 +2,11 @@
 //!
 //! Knows the binary format and the names of the contract's interfaces. Compiles and runs nothing.
 
+use rewake_core::fact::PluginKind;
 use wasmparser::component_types::ComponentEntityType;
-use wasmparser::{
-    Encoding, FuncToValidate, FunctionBody, Parser, Payload, ValidPayload, Validator, ValidatorResources,
-};
+use wasmparser::{Encoding, FuncValidatorAllocations, Parser, Payload, ValidPayload, Validator};
 
 use super::error::{Invalid, quote, quote_all};
-use super::limits::COMPONENT_BYTES_MAX;
-use super::manifest::Kind;
 
 /// The version of the plugin contract (WIT package rewake:plugin) that this version speaks.
 pub const CONTRACT: semver::Version = semver::Version::new(0, 1, 0);
@@ -61,7 +58,7 @@ impl Interface {
 ///
 /// # Errors
 /// With what it is instead, and how to build one.
-pub fn inspect(bytes: &[u8], kind: Kind) -> Result<Inspected, Invalid> {
+pub fn inspect(bytes: &[u8], kind: PluginKind) -> Result<Inspected, Invalid> {
     check_form(bytes)?;
     let mut surface = read(bytes)?;
     check_kind(&surface, kind)?;
@@ -71,19 +68,19 @@ pub fn inspect(bytes: &[u8], kind: Kind) -> Result<Inspected, Invalid> {
     for import in &surface.imports {
         check_import(import, kind)?;
     }
-    check_functions(&surface, kind.name(), functions_of(kind))?;
-    let has_state = kind == Kind::Harness && surface.interfaces.iter().any(|found| found.is("state"));
+    check_functions(&surface, kind.as_str(), functions_of(kind))?;
+    let has_state = kind == PluginKind::Harness && surface.interfaces.iter().any(|found| found.is("state"));
     if has_state {
         check_functions(&surface, "state", &["save", "load"])?;
     }
     Ok(Inspected { contract, has_state, imports: surface.imports, exports: surface.exports })
 }
 
-const fn functions_of(kind: Kind) -> &'static [&'static str] {
+const fn functions_of(kind: PluginKind) -> &'static [&'static str] {
     match kind {
-        Kind::Tool => &["list-tools", "call"],
-        Kind::Hook => &["handle"],
-        Kind::Harness => &["step"],
+        PluginKind::Tool => &["list-tools", "call"],
+        PluginKind::Hook => &["handle"],
+        PluginKind::Harness => &["step"],
     }
 }
 
@@ -92,10 +89,6 @@ fn check_form(bytes: &[u8]) -> Result<(), Invalid> {
     const BUILD: &str = "build a component: `cargo build --release --target wasm32-wasip2` of a library with crate-type \"cdylib\"";
     if bytes.is_empty() {
         return Err(Invalid::new("is empty").help("build it again"));
-    }
-    if bytes.len() as u64 > COMPONENT_BYTES_MAX {
-        return Err(Invalid::new(format!("is larger than {COMPONENT_BYTES_MAX} bytes"))
-            .help("build it with optimisation for size and without debug information"));
     }
     if bytes.starts_with(b"\x7fELF") {
         return Err(Invalid::new(
@@ -126,13 +119,18 @@ fn check_form(bytes: &[u8]) -> Result<(), Invalid> {
 fn read(bytes: &[u8]) -> Result<Surface, Invalid> {
     let mut surface = Surface::default();
     let mut validator = Validator::new();
-    let mut functions: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)> = Vec::new();
+    let mut allocations = FuncValidatorAllocations::default();
     let mut types = None;
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload.map_err(|error| broken(&error, bytes.len()))?;
         match validator.payload(&payload).map_err(|error| broken(&error, bytes.len()))? {
-            ValidPayload::Func(function, body) => functions.push((function, body)),
+            // At once: kept for later, millions of empty functions would take many times their own size.
+            ValidPayload::Func(function, body) => {
+                let mut function = function.into_validator(std::mem::take(&mut allocations));
+                function.validate(&body).map_err(|error| broken(&error, bytes.len()))?;
+                allocations = function.into_allocations();
+            }
             ValidPayload::End(found) => types = Some(found),
             ValidPayload::Ok | ValidPayload::Parser(_) => {}
         }
@@ -163,12 +161,6 @@ fn read(bytes: &[u8]) -> Result<Surface, Invalid> {
             _ => Ok(()),
         };
         names.map_err(|error| broken(&error, bytes.len()))?;
-    }
-    let mut allocations = Default::default();
-    for (function, body) in functions {
-        let mut function = function.into_validator(allocations);
-        function.validate(&body).map_err(|error| broken(&error, bytes.len()))?;
-        allocations = function.into_allocations();
     }
     let Some(types) = types else {
         return Err(cut_off(bytes.len()));
@@ -206,12 +198,13 @@ fn of_contract(name: &str) -> Option<(&str, Option<semver::Version>)> {
     }
 }
 
-fn check_kind(surface: &Surface, kind: Kind) -> Result<(), Invalid> {
-    let exports = |kind: Kind| surface.interfaces.iter().any(|found| found.name == kind.name());
+fn check_kind(surface: &Surface, kind: PluginKind) -> Result<(), Invalid> {
+    let exports = |kind: PluginKind| surface.interfaces.iter().any(|found| found.name == kind.as_str());
     if exports(kind) {
         return Ok(());
     }
-    let others: Vec<&str> = Kind::ALL.into_iter().filter(|other| exports(*other)).map(Kind::name).collect();
+    let others: Vec<&str> =
+        PluginKind::ALL.into_iter().filter(|other| exports(*other)).map(PluginKind::as_str).collect();
     let wanted = format!("{PACKAGE}{kind}@{CONTRACT}");
     if let Some(looks_like) = others.first() {
         return Err(Invalid::new(format!(
@@ -230,8 +223,8 @@ fn check_kind(surface: &Surface, kind: Kind) -> Result<(), Invalid> {
         .help(format!("it exports {}", quote_all(surface.exports.iter().map(String::as_str)))))
 }
 
-fn contract_version(surface: &Surface, kind: Kind) -> Result<semver::Version, Invalid> {
-    let versions = || surface.interfaces.iter().filter(|found| found.name == kind.name());
+fn contract_version(surface: &Surface, kind: PluginKind) -> Result<semver::Version, Invalid> {
+    let versions = || surface.interfaces.iter().filter(|found| found.name == kind.as_str());
     if versions().any(|found| found.version.as_ref() == Some(&CONTRACT)) {
         return Ok(CONTRACT);
     }
@@ -256,7 +249,7 @@ fn other_version(interface: &str, version: &semver::Version) -> Invalid {
 
 /// Whether a host can give a component of this kind what it imports. Importing is not using:
 /// what is not granted is linked too, and denied when it is used.
-fn check_import(import: &str, kind: Kind) -> Result<(), Invalid> {
+fn check_import(import: &str, kind: PluginKind) -> Result<(), Invalid> {
     if let Some((interface, version)) = of_contract(import) {
         if version.as_ref() != Some(&CONTRACT) {
             return Err(match version {
@@ -264,7 +257,8 @@ fn check_import(import: &str, kind: Kind) -> Result<(), Invalid> {
                 None => Invalid::new(format!("imports {} without a version", quote(import))),
             });
         }
-        if IMPORTS_ALL.contains(&interface) || (kind == Kind::Harness && IMPORTS_HARNESS.contains(&interface))
+        if IMPORTS_ALL.contains(&interface)
+            || (kind == PluginKind::Harness && IMPORTS_HARNESS.contains(&interface))
         {
             return Ok(());
         }

@@ -24,6 +24,8 @@ pub(super) trait Files {
     fn is_kept(&self) -> bool;
     /// The bytes of a file; `path` has been checked to be a plain relative one.
     fn read(&self, path: &str, bytes_max: u64) -> Result<Bytes, Invalid>;
+    /// The paths of all files below a folder, which has been checked likewise; at most so many.
+    fn below(&self, folder: &str, files_max: usize) -> Result<Vec<String>, Invalid>;
 }
 
 /// A folder on this machine. Nothing outside it is ever opened, whatever links are in it.
@@ -76,6 +78,40 @@ impl Files for Folder {
         file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
         within(path, Bytes::from(bytes), bytes_max)
     }
+
+    fn below(&self, folder: &str, files_max: usize) -> Result<Vec<String>, Invalid> {
+        let dir = self.dir.open_dir(folder).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Invalid::new(format!("there is no folder {}", quote(folder))),
+            _ => unreadable(folder, &error),
+        })?;
+        let mut paths = Vec::new();
+        let mut folders = vec![(folder.to_owned(), dir)];
+        while let Some((folder, dir)) = folders.pop() {
+            for entry in dir.entries().map_err(|error| unreadable(&folder, &error))? {
+                let entry = entry.map_err(|error| unreadable(&folder, &error))?;
+                let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+                let kind = entry.file_type().map_err(|error| unreadable(&path, &error))?;
+                if kind.is_dir() {
+                    let dir = entry.open_dir().map_err(|error| unreadable(&path, &error))?;
+                    folders.push((path, dir));
+                } else if kind.is_file() {
+                    paths.push(path);
+                } else {
+                    return Err(Invalid::new(format!("{} is not a regular file", quote(&path)))
+                        .help("put the file itself there: links and the like are not taken"));
+                }
+                if paths.len() + folders.len() > files_max {
+                    return Err(too_many(files_max));
+                }
+            }
+        }
+        Ok(paths)
+    }
+}
+
+fn too_many(files_max: usize) -> Invalid {
+    Invalid::new(format!("there are more than {files_max} files and folders"))
+        .help("put fewer there: that is the most this version reads")
 }
 
 fn unreadable(path: &str, error: &std::io::Error) -> Invalid {
@@ -121,12 +157,20 @@ impl Files for Kept<'_> {
                 .help("the bundle was not kept whole: install it again")),
         }
     }
+
+    fn below(&self, folder: &str, files_max: usize) -> Result<Vec<String>, Invalid> {
+        let folder = format!("{folder}/");
+        let paths: Vec<String> =
+            self.files.keys().filter(|path| path.starts_with(&folder)).cloned().collect();
+        if paths.len() > files_max { Err(too_many(files_max)) } else { Ok(paths) }
+    }
 }
 
 fn within(path: &str, bytes: Bytes, bytes_max: u64) -> Result<Bytes, Invalid> {
     if bytes.len() as u64 > bytes_max {
-        return Err(Invalid::new(format!("{} is larger than {bytes_max} bytes", quote(path)))
-            .help("make it smaller: that is the most this version reads"));
+        return Err(Invalid::new(format!("{} is larger than {bytes_max} bytes", quote(path))).help(
+            "make it smaller; `[limits.compile] component` in rewake.toml says how large a component may be",
+        ));
     }
     Ok(bytes)
 }

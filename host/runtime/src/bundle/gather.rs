@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rewake_core::ids::Digest;
 
 use super::error::{Error, Invalid, SourceText, nearest, quote, quote_all};
-use super::limits::BUNDLES_MAX;
+use super::limits::{BUNDLES_MAX, COMPONENT_BYTES_MAX};
 use super::load::Bundle;
 use super::locator::Locator;
 use super::names::{Name, Use};
@@ -35,6 +35,8 @@ pub struct Gathering<'a> {
     beside: Vec<Name>,
     /// Whether what was asked for last comes beside the root.
     awaits_beside: bool,
+    /// Bytes of a component in a folder.
+    component_bytes_max: u64,
 }
 
 /// A bundle still to be found, and who asked for it.
@@ -116,7 +118,13 @@ impl<'a> Gathering<'a> {
             held: Vec::new(),
             beside: Vec::new(),
             awaits_beside: false,
+            component_bytes_max: COMPONENT_BYTES_MAX,
         }
+    }
+
+    /// The same, with components of at most so many bytes in folders.
+    pub fn within(self, component_bytes_max: u64) -> Gathering<'a> {
+        Gathering { component_bytes_max, ..self }
     }
 
     /// Of a bundle that was read already, from this folder, and all that it uses.
@@ -190,7 +198,10 @@ impl<'a> Gathering<'a> {
         }
         match &locator {
             Locator::Packed(file) => self.hold(pack::load(file)?, None, is_beside),
-            _ => self.hold(Bundle::load(path)?, Some(path.clone()), is_beside),
+            _ => {
+                let bundle = Bundle::load_within(path, self.component_bytes_max)?;
+                self.hold(bundle, Some(path.clone()), is_beside);
+            }
         }
         Ok(None)
     }

@@ -8,6 +8,10 @@ pub const LOCK_BYTES_MAX: u64 = 8 * 1024 * 1024;
 pub const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of one component. Python's, the largest measured, are about 18 MB.
 pub const COMPONENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of a file that guests read.
+pub const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Files that guests read, of one bundle.
+pub const DATA_FILES_MAX: usize = 10_000;
 /// Bytes of all files of a bundle together, since they are held in memory at once.
 pub const BUNDLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Components of one bundle.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
+use rewake_core::fact::PluginKind;
 use rewake_core::ids::Digest;
 use serde_spanned::Spanned;
 
@@ -14,11 +15,12 @@ use super::digest;
 use super::error::{Error, Invalid, Problem, quote, quote_all};
 use super::files::{Files, Folder, Kept};
 use super::limits::{
-    BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, LOCK_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
+    BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, DATA_BYTES_MAX, DATA_FILES_MAX, LOCK_BYTES_MAX,
+    MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
 };
 use super::lock::{LOCK_FILE, Lock};
-use super::manifest::{Declared, FileRole, Instructions, Kind, MANIFEST_FILE, Manifest};
-use super::names::Name;
+use super::manifest::{Declared, FileRole, Instructions, MANIFEST_FILE, Manifest};
+use super::names::{DataFiles, Name, file_path};
 use crate::providers::script::Script;
 
 /// A bundle whose every file has been read and checked.
@@ -46,23 +48,33 @@ pub struct Component {
 }
 
 impl Bundle {
-    /// Reads the bundle in this folder. If it has a lock, it must be what that says.
+    /// Reads the bundle in this folder, with components of at most [`COMPONENT_BYTES_MAX`].
+    ///
+    /// # Errors
+    /// As [`Bundle::load_within`].
+    pub fn load(dir: &Path) -> Result<Bundle, Error> {
+        Bundle::load_within(dir, COMPONENT_BYTES_MAX)
+    }
+
+    /// Reads the bundle in this folder, with components of at most so many bytes. If it has a lock, it must be
+    /// what that says.
     ///
     /// # Errors
     /// With everything that is wrong with its manifest; or, if that is well-formed, with every file.
-    pub fn load(dir: &Path) -> Result<Bundle, Error> {
-        Bundle::read(&Folder::open(dir)?, true)
+    pub fn load_within(dir: &Path, component_bytes_max: u64) -> Result<Bundle, Error> {
+        Bundle::read(&Folder::open(dir)?, component_bytes_max, true)
     }
 
-    /// The same, whatever stands in its lock: for its author, who is about to write it again.
+    /// As [`Bundle::load`], whatever stands in its lock: for its author, who is about to write it again.
     ///
     /// # Errors
     /// As [`Bundle::load`].
     pub fn load_unlocked(dir: &Path) -> Result<Bundle, Error> {
-        Bundle::read(&Folder::open(dir)?, false)
+        Bundle::read(&Folder::open(dir)?, COMPONENT_BYTES_MAX, false)
     }
 
-    /// The bundle that `files` are, as [`Bundle::files`] gave them. Everything is checked again.
+    /// The bundle that `files` are, as [`Bundle::files`] gave them. Everything is checked again but the sizes
+    /// of components: those that were within the bounds of their time are kept, and here already.
     ///
     /// # Errors
     /// As [`Bundle::load`]; and if there is a file that the manifest does not name, since the
@@ -77,7 +89,7 @@ impl Bundle {
     /// As [`Bundle::from_files`].
     pub fn from_kept(label: &str, files: BTreeMap<String, Bytes>) -> Result<Bundle, Error> {
         let kept = Kept { label, files: &files };
-        let bundle = Bundle::read(&kept, true)?;
+        let bundle = Bundle::read(&kept, u64::MAX, true)?;
         let extra: Vec<&str> =
             files.keys().filter(|path| !bundle.files.contains_key(*path)).map(String::as_str).collect();
         if extra.is_empty() {
@@ -133,7 +145,7 @@ impl Bundle {
         self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_ref()))
     }
 
-    fn read(source: &dyn Files, is_locked: bool) -> Result<Bundle, Error> {
+    fn read(source: &dyn Files, component_bytes_max: u64, is_locked: bool) -> Result<Bundle, Error> {
         let shown = source.shown(MANIFEST_FILE);
         let bytes = source.read(MANIFEST_FILE, MANIFEST_BYTES_MAX).map_err(|invalid| {
             Error::whole_file(
@@ -149,7 +161,7 @@ impl Bundle {
         let manifest = Manifest::parse(text, &shown)?;
         let mut files = BTreeMap::from([(MANIFEST_FILE.to_owned(), bytes.clone())]);
         let mut problems = Vec::new();
-        read_named(source, &manifest, &mut files, &mut problems);
+        read_named(source, &manifest, component_bytes_max, &mut files, &mut problems);
         let lock = if is_locked { read_lock(source, &mut files)? } else { None };
         let assembled =
             if problems.is_empty() { assemble(source, manifest, files, &mut problems) } else { None };
@@ -166,7 +178,7 @@ impl Component {
     }
 
     /// What it is; manifest and bytes agree on it.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> PluginKind {
         self.declared.kind
     }
 
@@ -179,23 +191,38 @@ impl Component {
 fn read_named(
     source: &dyn Files,
     manifest: &Manifest,
+    component_bytes_max: u64,
     files: &mut BTreeMap<String, Bytes>,
     problems: &mut Vec<Problem>,
 ) {
+    let bundle_bytes_max = component_bytes_max.saturating_mul(2).max(BUNDLE_BYTES_MAX);
+    let named = manifest.files().into_iter().map(|(role, path)| {
+        let bytes_max = match role {
+            FileRole::Component => component_bytes_max,
+            FileRole::Text => TEXT_BYTES_MAX,
+        };
+        (path.clone(), bytes_max)
+    });
+    let mut wanted: Vec<(Spanned<String>, u64)> = named.collect();
+    for data in &manifest.data {
+        match data_paths(source, data.get_ref()) {
+            Ok(paths) => {
+                let spanned = |path| (Spanned::new(data.span(), path), DATA_BYTES_MAX);
+                wanted.extend(paths.into_iter().map(spanned));
+            }
+            Err(invalid) => problems.push(manifest.problem(data.span(), invalid)),
+        }
+    }
     let mut total_bytes = 0_u64;
-    for (role, path) in manifest.files() {
+    for (path, bytes_max) in &wanted {
         if files.contains_key(path.get_ref()) {
             continue;
         }
-        let bytes_max = match role {
-            FileRole::Component => COMPONENT_BYTES_MAX,
-            FileRole::Text => TEXT_BYTES_MAX,
-        };
-        let read = source.read(path.get_ref(), bytes_max).and_then(|bytes| {
+        let read = source.read(path.get_ref(), *bytes_max).and_then(|bytes| {
             total_bytes += bytes.len() as u64;
-            if total_bytes > BUNDLE_BYTES_MAX {
+            if total_bytes > bundle_bytes_max {
                 return Err(Invalid::new(format!(
-                    "the bundle's files are larger than {BUNDLE_BYTES_MAX} bytes"
+                    "the bundle's files are larger than {bundle_bytes_max} bytes"
                 ))
                 .help("split it into several bundles"));
             }
@@ -207,7 +234,7 @@ fn read_named(
             }
             Err(invalid) => problems.push(manifest.problem(path.span(), with_build(manifest, path, invalid))),
         }
-        if total_bytes > BUNDLE_BYTES_MAX {
+        if total_bytes > bundle_bytes_max {
             return;
         }
     }
@@ -242,6 +269,27 @@ fn again(source: &dyn Files) -> Option<String> {
         "run `rewake bundle build`, which writes it again"
     };
     Some(help.to_owned())
+}
+
+/// The files that are meant, each by a plain path: it is where the file is laid out.
+fn data_paths(source: &dyn Files, data: &DataFiles) -> Result<Vec<String>, Invalid> {
+    let folder = match data {
+        DataFiles::One(path) => return Ok(vec![path.clone()]),
+        DataFiles::Below(folder) => folder,
+    };
+    let mut paths = source.below(folder, DATA_FILES_MAX)?;
+    paths.sort_unstable();
+    if paths.is_empty() {
+        return Err(Invalid::new(format!("there is no file below {}", quote(folder)))
+            .help("put one there, or take the entry out"));
+    }
+    match paths.iter().find(|path| file_path(path).as_ref() != Ok(path)) {
+        Some(odd) => {
+            Err(Invalid::new(format!("{} cannot be the name of a bundle's file", quote(odd)))
+                .help("rename it"))
+        }
+        None => Ok(paths),
+    }
 }
 
 /// For a missing component, the command that makes it, if the author gave one.

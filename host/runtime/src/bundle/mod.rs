@@ -31,19 +31,20 @@ pub use component::{CONTRACT, Inspected, inspect};
 pub use error::{Error, Invalid, Place, Problem, SourceText, nearest, quote, quote_all};
 pub use gather::{Catalogue, Gathering, load_set};
 pub use limits::{
-    BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, LOCK_BYTES_MAX, MANIFEST_BYTES_MAX,
-    TEXT_BYTES_MAX,
+    BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, DATA_BYTES_MAX, DATA_FILES_MAX,
+    LOCK_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
 };
 pub use load::{Bundle, Component};
 pub use locator::Locator;
 pub use lock::{LOCK_FILE, Lock, LockedComponent, LockedTool, LockedUse};
 pub use manifest::{
-    API, Agent, ConfigKey, ConfigType, Declared, HOOK_TIMEOUT_DEFAULT, Instructions, Kind, Limits,
-    MANIFEST_FILE, Manifest, On, SCHEMA,
+    API, Agent, ConfigKey, ConfigType, Declared, HOOK_TIMEOUT_DEFAULT, Instructions, Limits, MANIFEST_FILE,
+    Manifest, On, SCHEMA,
 };
-pub use matcher::{GrantKind, HookEvent, Matcher, TriedOn};
-pub use names::{Name, Use};
+pub use matcher::{GrantKind, Matcher};
+pub use names::{DataFiles, Name, Use};
 pub(crate) use names::{component_name, duration, size_bytes};
 pub use pack::{PACKED_SUFFIX, file_name, pack, require_lock, unpack};
+pub use rewake_core::fact::{HookEvent, PluginKind, TriedOn};
 pub use set::BundleSet;
 pub use tools::{Chosen, Offer, ToolPick, select};

@@ -139,6 +139,32 @@ pub(super) fn artifact_path(text: &str) -> Result<String, Invalid> {
     ))
 }
 
+/// Files of a bundle that are there for its guests to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataFiles {
+    /// This one.
+    One(String),
+    /// Every file below this folder: `data/**`.
+    Below(String),
+}
+
+impl FromStr for DataFiles {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<DataFiles, Invalid> {
+        let help = "name a file, such as \"words.txt\", or all below a folder, such as \"data/**\"";
+        let (path, is_folder) = match text.strip_suffix("/**") {
+            Some(folder) => (folder, true),
+            None => (text, false),
+        };
+        if path.contains('*') {
+            return Err(Invalid::new(format!("{} is neither a file nor a folder's", quote(text))).help(help));
+        }
+        let path = file_path(path).map_err(|invalid| invalid.help(help))?;
+        Ok(if is_folder { DataFiles::Below(path) } else { DataFiles::One(path) })
+    }
+}
+
 /// Where a guest sees a directory: an absolute path without `.` and `..`.
 pub(super) fn mount_path(text: &str) -> Result<String, Invalid> {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";

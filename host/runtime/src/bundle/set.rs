@@ -2,12 +2,12 @@
 //!
 //! Knows what must hold between them. Does not find them: gather.rs does.
 
+use rewake_core::fact::PluginKind;
 use serde_spanned::Spanned;
 
 use super::digest::shown;
 use super::error::{Error, Invalid, Problem, nearest, quote, quote_all};
 use super::load::{Bundle, Component};
-use super::manifest::Kind;
 use super::names::{Name, Use};
 use super::tools::{self, Chosen, Offer, ToolPick};
 
@@ -71,7 +71,7 @@ impl BundleSet {
     }
 
     /// Every component of a kind, in the order of the bundles and of their manifests.
-    pub fn components(&self, kind: Kind) -> impl Iterator<Item = (&Bundle, &Component)> {
+    pub fn components(&self, kind: PluginKind) -> impl Iterator<Item = (&Bundle, &Component)> {
         self.bundles.iter().flat_map(move |bundle| {
             bundle
                 .components()
@@ -87,7 +87,7 @@ impl BundleSet {
     /// # Errors
     /// If there is no such harness, or it is not clear which is meant.
     pub fn harness(&self) -> Result<(&Bundle, &Component), Error> {
-        let harnesses: Vec<(&Bundle, &Component)> = self.components(Kind::Harness).collect();
+        let harnesses: Vec<(&Bundle, &Component)> = self.components(PluginKind::Harness).collect();
         let all = || {
             let names: Vec<String> =
                 harnesses.iter().map(|(bundle, found)| full_name(bundle, found)).collect();

@@ -6,13 +6,16 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getppid, nice, set_parent_process_death_signal, setrlimit};
 
 use super::{REFUSED, frame};
 use crate::engine::compile;
 
 /// The exit code of a compiler that could not be confined or not be understood.
 const UNUSABLE: u8 = 4;
+
+/// How much it gives way: sessions that run are more urgent than one that is made.
+const NICENESS: i32 = 5;
 
 /// Does the compiling that a parent asks for. `args` are the words after the hidden one: the parent's
 /// process id, seconds of processor time, bytes of address space, bytes of the component.
@@ -43,11 +46,12 @@ pub fn compile_for_parent(args: impl Iterator<Item = String>) -> ExitCode {
                 Err(error) => ended(UNUSABLE, format_args!("handing back the artifact: {error}")),
             }
         }
-        Err(error) => ended(REFUSED, format_args!("{error:?}")),
+        Err(error) => ended(REFUSED, format_args!("{error:#}")),
     }
 }
 
-/// Dies with its parent, holds nothing that it was not handed, writes no file, and uses so much and no more.
+/// Dies with its parent, holds nothing that it was not handed, writes no file, gives way to whatever else the
+/// machine does, and uses so much and no more.
 fn confine(parent: u64, cpu_s_max: u64, memory_bytes_max: u64) -> std::io::Result<()> {
     close_inherited()?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -55,6 +59,7 @@ fn confine(parent: u64, cpu_s_max: u64, memory_bytes_max: u64) -> std::io::Resul
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != i32::try_from(parent).ok() {
         return Err(std::io::Error::other("its parent is gone"));
     }
+    nice(NICENESS)?;
     let limit = |resource, current: u64, maximum: u64| {
         setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })
             .map_err(std::io::Error::from)

@@ -14,7 +14,8 @@ use rewake_core::ids::Digest;
 use rustix::fs::{FlockOperation, flock};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::{Allow, AllowedAsk, BYTES_MAX, Limits, Rules};
+use super::file::{BYTES_MAX, load};
+use super::{Allow, AllowedAsk, Limits, Rules};
 use crate::bundle::Error;
 
 /// As rules write it.
@@ -33,7 +34,7 @@ impl fmt::Display for AllowedAsk {
 /// # Errors
 /// With everything that is wrong with it; and if it holds other rules, which would not be heeded.
 pub fn allowances(file: &Path) -> Result<Vec<Allow>, Error> {
-    let rules = Rules::load(file)?;
+    let rules = load(file)?;
     let others = [
         (rules.dirs.is_empty(), "dirs"),
         (rules.config.is_empty(), "config"),
@@ -77,7 +78,7 @@ pub fn append_allow(
     let text = match std::fs::symlink_metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(unwritable(error)),
-        Ok(found) if found.is_file() => Rules::load(file)?.source.text().to_owned(),
+        Ok(found) if found.is_file() => load(file)?.source.text().to_owned(),
         Ok(_) => {
             let help = "name the file itself with --config, so that what it stands for is changed knowingly";
             return Err(refuse(

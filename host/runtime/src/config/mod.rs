@@ -5,6 +5,7 @@
 //! Values may be secrets: nothing here shows one, not even in an error about the file.
 
 mod allow;
+mod file;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -16,21 +17,24 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rewake_core::fact::PluginKind;
+use rewake_core::fact::{Created, PluginKind};
 use rewake_core::grant::{Access, FsSource, Scheme};
 use rewake_core::ids::Digest;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::bundle::{Error, HostPattern, Invalid, SourceText};
 use crate::compiler::CompileLimits;
-use crate::egress::{HttpLimits, Secret, Secrets};
+use crate::egress::{HttpLimits, Secret, Secrets, authorities};
 
 pub use allow::{allowances, append_allow};
-pub(crate) use value::{Unset, values};
+pub use file::RulesFile;
+pub(crate) use file::Watch;
+pub(crate) use value::{Unset, exposed, values};
 
 /// The file in the data folder that is read if no other is named.
 pub const RULES_FILE: &str = "rewake.toml";
-/// Bytes of the file.
-const BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a file with authorities.
+const CA_BYTES_MAX: u64 = 4 << 20;
 
 /// What the operator's file says. Without a file it says nothing, and nothing is allowed.
 #[derive(Clone, Debug)]
@@ -49,6 +53,18 @@ pub struct Rules {
     pub limits: Limits,
     /// Models, by the name that agents use.
     pub models: BTreeMap<String, Model>,
+    /// Authorities that are trusted beside those that are built in. Read when the host is opened.
+    pub ca_file: Option<CaFile>,
+    /// What is unsafe about the file, for whoever can change that.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A file with certificates of authorities, as PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaFile {
+    /// Where it is.
+    pub path: PathBuf,
+    span: Range<usize>,
 }
 
 /// A directory of this machine.
@@ -118,7 +134,9 @@ pub struct Limits {
     /// Of harnesses.
     pub harness: Bounds,
     /// Of each session's workspace.
-    pub workspace: WorkspaceBounds,
+    pub workspace: FolderBounds,
+    /// Of the scratch folder of each call.
+    pub scratch: FolderBounds,
     /// Of compiling a component. Read when the host is opened.
     pub compile: CompileBounds,
     /// Of a guest's requests. Read when the host is opened.
@@ -150,11 +168,13 @@ pub struct HttpBounds {
 impl CompileBounds {
     /// The bounds in force: the operator's, else the others.
     pub(crate) fn over(&self, own: CompileLimits) -> CompileLimits {
+        let cpu_s_max = self.cpu_max.map_or(own.cpu_s_max, |time| time.as_secs().max(1));
         CompileLimits {
             component_bytes_max: self.component_bytes_max.unwrap_or(own.component_bytes_max),
-            cpu_s_max: self.cpu_max.map_or(own.cpu_s_max, |time| time.as_secs().max(1)),
+            cpu_s_max,
             memory_bytes_max: self.memory_bytes_max.unwrap_or(own.memory_bytes_max),
-            ..own
+            // A process that gives way has a fifth of a processor, or more.
+            time_ms_max: own.time_ms_max.max(cpu_s_max.saturating_mul(5_000)),
         }
     }
 }
@@ -172,9 +192,9 @@ impl HttpBounds {
     }
 }
 
-/// What a session's workspace may hold; none: this version's own bound.
+/// What a folder of guests' files may hold; none: this version's own bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkspaceBounds {
+pub struct FolderBounds {
     /// Bytes of its files.
     pub bytes_max: Option<u64>,
     /// Files, folders and links.
@@ -244,45 +264,6 @@ impl fmt::Debug for Setting {
 }
 
 impl Rules {
-    /// Reads the rules: of the named file, which must be there; else of the one in the data folder, if it
-    /// is there.
-    ///
-    /// # Errors
-    /// With everything that is wrong with the file.
-    pub fn find(named: Option<&Path>, data: &Path) -> Result<Rules, Error> {
-        let rules = match named {
-            Some(file) => Rules::load(file)?,
-            None => {
-                let file = data.join(RULES_FILE);
-                if std::fs::symlink_metadata(&file).is_err() {
-                    return Ok(Rules::none(file));
-                }
-                Rules::load(&file)?
-            }
-        };
-        rules.keep_apart(data)?;
-        Ok(rules)
-    }
-
-    /// No directory that bundles can ask for may hold the rules or a session's data, or stand in that.
-    fn keep_apart(&self, data: &Path) -> Result<(), Error> {
-        let true_path = |path: &Path| path.canonicalize().ok();
-        let (rules, data) = (true_path(&self.file), true_path(data));
-        for (name, dir) in &self.dirs {
-            let Some(path) = true_path(&dir.path) else { continue };
-            let holds_rules = rules.as_ref().is_some_and(|rules| rules.starts_with(&path));
-            let meets_data =
-                data.as_ref().is_some_and(|data| data.starts_with(&path) || path.starts_with(data));
-            if holds_rules || meets_data {
-                let what = if holds_rules { "these rules" } else { "Rewake's own data" };
-                let message = format!("the directory {name:?} of [dirs] would give bundles a way to {what}");
-                let help = "name a directory that holds nothing of the kind".to_owned();
-                return Err(Error::whole_file(self.file.display().to_string(), message, Some(help)));
-            }
-        }
-        Ok(())
-    }
-
     /// No rules: nothing is allowed.
     pub fn none(file: PathBuf) -> Rules {
         Rules {
@@ -294,23 +275,9 @@ impl Rules {
             hooks: Vec::new(),
             limits: Limits::default(),
             models: BTreeMap::new(),
+            ca_file: None,
+            warnings: Vec::new(),
         }
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// With everything that is wrong with it.
-    pub fn load(file: &Path) -> Result<Rules, Error> {
-        let shown = file.display().to_string();
-        let refuse = |message: String, help: Option<&str>| {
-            Error::whole_file(shown.as_str(), message, help.map(str::to_owned))
-        };
-        let read = value::read_file(file, BYTES_MAX);
-        let bytes = read.map_err(|why| refuse(format!("the rules cannot be read: {why}"), None))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| refuse("is not UTF-8 text".to_owned(), Some("save it as UTF-8")))?;
-        Rules::parse(&text, file)
     }
 
     /// Reads a text as that of a file; paths in it are relative to the file's folder.
@@ -333,6 +300,32 @@ impl Rules {
     pub(crate) fn hook_problem(&self, hook: &OperatorHook, message: String, help: &str) -> Error {
         let invalid = crate::bundle::Invalid::new(message).help(help);
         self.source.problem(hook.span.clone(), invalid).into()
+    }
+
+    /// The authorities that are trusted beside those that are built in.
+    ///
+    /// # Errors
+    /// The file that holds them cannot be read, or holds something else.
+    pub(crate) fn authorities(&self) -> Result<Vec<CertificateDer<'static>>, Error> {
+        let Some(file) = &self.ca_file else { return Ok(Vec::new()) };
+        let read = value::read_file(&file.path, CA_BYTES_MAX).and_then(|bytes| authorities(&bytes));
+        read.map_err(|why| {
+            let message = format!("the certificates in {} cannot be used: {why}", file.path.display());
+            let help = "name a PEM file of the authorities that certify the servers";
+            self.source.problem(file.span.clone(), Invalid::new(message).help(help)).into()
+        })
+    }
+
+    /// Whether a session with these pins runs by them as by others: with the same grants, the same directories
+    /// behind them, and the same values of configuration.
+    pub(crate) fn is_same_for(&self, created: &Created, other: &Rules) -> bool {
+        let values = |rules: &Rules, bundle: &str| -> Vec<(String, From)> {
+            let settings = rules.config.get(bundle).into_iter().flatten();
+            settings.map(|(key, setting)| (key.clone(), setting.from.clone())).collect()
+        };
+        crate::grants::of_session(self, created) == crate::grants::of_session(other, created)
+            && self.dirs == other.dirs
+            && created.bundles.iter().all(|pin| values(self, &pin.name) == values(other, &pin.name))
     }
 
     fn setting(&self, bundle: &str, key: &str) -> Option<&Setting> {

@@ -12,8 +12,8 @@ use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    Allow, AllowedAsk, Bounds, CompileBounds, From, HookBundle, HostDir, HttpBounds, Limits, Model,
-    OperatorHook, Provider, Rules, Setting, WorkspaceBounds,
+    Allow, AllowedAsk, Bounds, CaFile, CompileBounds, FolderBounds, From, HookBundle, HostDir, HttpBounds,
+    Limits, Model, OperatorHook, Provider, Rules, Setting,
 };
 use crate::bundle::reader::{self, Document, Fields};
 use crate::bundle::{
@@ -37,8 +37,9 @@ pub(super) fn rules(text: &str, file: &Path) -> Result<Rules, Error> {
         let parts = root(&document.root(table.get_ref()), folder);
         document.finish(Some(parts))?
     };
-    let Parts { dirs, allow, config, hooks, limits, models } = parsed;
-    Ok(Rules { file: file.to_owned(), source, dirs, allow, config, hooks, limits, models })
+    let Parts { dirs, allow, config, hooks, limits, models, ca_file } = parsed;
+    let (file, warnings) = (file.to_owned(), Vec::new());
+    Ok(Rules { file, source, dirs, allow, config, hooks, limits, models, ca_file, warnings })
 }
 
 /// What stands behind the first `=` of each line; all of a line that has none and is no table's head.
@@ -82,17 +83,25 @@ struct Parts {
     hooks: Vec<OperatorHook>,
     limits: Limits,
     models: BTreeMap<String, Model>,
+    ca_file: Option<CaFile>,
 }
 
 fn root(fields: &Fields<'_>, folder: &Path) -> Parts {
     let dirs = fields.table("dirs").map(|table| dirs(&table, folder)).unwrap_or_default();
-    let allow = fields.tables("allow").into_iter().filter_map(allow).collect();
+    let allow = allows(fields);
     let config = fields.table("config").map(|table| config(&table, folder)).unwrap_or_default();
     let hooks = fields.tables("hook").into_iter().filter_map(|table| hook(table, folder)).collect();
     let limits = fields.table("limits").map(limits).unwrap_or_default();
     let models = fields.table("models").map(|table| models(&table)).unwrap_or_default();
+    let ca_file = fields.table("egress").and_then(|table| egress(&table, folder));
     fields.refuse_unknown(|_| None);
-    Parts { dirs, allow, config, hooks, limits, models }
+    Parts { dirs, allow, config, hooks, limits, models, ca_file }
+}
+
+fn egress(fields: &Fields<'_>, folder: &Path) -> Option<CaFile> {
+    let file = fields.parsed("ca_file", "a string", |text| place(text, folder));
+    fields.refuse_unknown(|_| None);
+    file.map(|file| CaFile { span: file.span(), path: file.into_inner() })
 }
 
 fn dirs(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, HostDir> {
@@ -104,18 +113,34 @@ fn dirs(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, HostDir> {
         }
         fields.require("path", "\"/srv/docs\"");
         fields.require("access", "\"ro\"");
-        let path = fields.some_text("path");
+        let path = fields.parsed("path", "a string", |text| place(text, folder));
         let access = fields.one_of("access", &[("ro", Access::ReadOnly), ("rw", Access::ReadWrite)]);
         fields.refuse_unknown(|_| None);
         if let (Some(path), Some(access)) = (path, access) {
-            let dir = HostDir { path: folder.join(path.into_inner()), access: access.into_inner() };
+            let dir = HostDir { path: path.into_inner(), access: access.into_inner() };
             dirs.insert((*name.get_ref()).to_owned(), dir);
         }
     }
     dirs
 }
 
-fn allow(fields: Fields<'_>) -> Option<Allow> {
+/// A bundle that is named twice would have what both say, and whoever means to narrow it with a second entry
+/// would narrow nothing.
+fn allows(fields: &Fields<'_>) -> Vec<Allow> {
+    let mut allows: Vec<Allow> = Vec::new();
+    for table in fields.tables("allow") {
+        let (span, label) = (table.span(), table.label());
+        let Some(new) = allow(&table) else { continue };
+        if allows.iter().any(|other| other.bundle == new.bundle && other.digest == new.digest) {
+            let message = format!("{label} names {} a second time, with the same digest", new.bundle);
+            fields.report(span, Invalid::new(message).help("put what is allowed to it into one [[allow]]"));
+        }
+        allows.push(new);
+    }
+    allows
+}
+
+fn allow(fields: &Fields<'_>) -> Option<Allow> {
     fields.require("bundle", "\"scope/name\"");
     fields.require("digest", "\"blake3:…\"");
     fields.require("asks", "[\"fs:workspace:ro\"]");
@@ -125,6 +150,22 @@ fn allow(fields: Fields<'_>) -> Option<Allow> {
     fields.refuse_unknown(|_| None);
     let asks = asks?.into_iter().map(Spanned::into_inner).collect();
     Some(Allow { bundle: bundle?.into_inner().to_string(), digest: digest?.into_inner(), asks })
+}
+
+/// A path; relative ones are of the file's folder.
+fn place(text: &str, folder: &Path) -> Result<PathBuf, Invalid> {
+    match text {
+        "" => Err(Invalid::new("the path is empty")),
+        "~" => Err(home(text)),
+        _ if text.starts_with("~/") => Err(home(text)),
+        _ if text.contains('\0') => Err(Invalid::new("the path holds a zero byte")),
+        _ => Ok(folder.join(text)),
+    }
+}
+
+fn home(text: &str) -> Invalid {
+    Invalid::new(format!("{} is not a path: `~` is only a shell's", quote(text)))
+        .help("write the whole path, such as \"/home/ann/docs\"")
 }
 
 fn digest(text: &str) -> Result<Digest, Invalid> {
@@ -186,11 +227,11 @@ fn from<'a>(fields: &Fields<'a>, key: &str, value: &'a Spanned<DeValue<'a>>, fol
     if let DeValue::Table(_) = value.get_ref() {
         let entry = fields.inline_table(key, value)?;
         let env = entry.some_text("env");
-        let file = entry.some_text("file");
+        let file = entry.parsed("file", "a string", |text| place(text, folder));
         entry.refuse_unknown(|_| None);
         return match (env, file) {
             (Some(env), None) => Some(From::Env(env.into_inner())),
-            (None, Some(file)) => Some(From::File(folder.join(file.into_inner()))),
+            (None, Some(file)) => Some(From::File(file.into_inner())),
             _ => {
                 let invalid = Invalid::new(format!("{} comes from nowhere, or from two places", quote(key)));
                 entry.report(value.span(), invalid.help("write { env = \"NAME\" } or { file = \"path\" }"));
@@ -230,12 +271,13 @@ fn hook_bundle(text: &str, folder: &Path) -> Result<HookBundle, Invalid> {
 }
 
 fn limits(fields: Fields<'_>) -> Limits {
-    let bounds_of = |key| fields.table(key).map(bounds).unwrap_or_default();
+    let bounds_of = |key| fields.table(key).map(|fields| bounds(&fields, key == "tool")).unwrap_or_default();
     let limits = Limits {
         tool: bounds_of("tool"),
         hook: bounds_of("hook"),
         harness: bounds_of("harness"),
-        workspace: fields.table("workspace").map(workspace).unwrap_or_default(),
+        workspace: fields.table("workspace").map(folder).unwrap_or_default(),
+        scratch: fields.table("scratch").map(folder).unwrap_or_default(),
         compile: fields.table("compile").map(compile).unwrap_or_default(),
         http: fields.table("http").map(http).unwrap_or_default(),
     };
@@ -263,8 +305,8 @@ fn http(fields: Fields<'_>) -> HttpBounds {
     bounds
 }
 
-fn workspace(fields: Fields<'_>) -> WorkspaceBounds {
-    let bounds = WorkspaceBounds {
+fn folder(fields: Fields<'_>) -> FolderBounds {
+    let bounds = FolderBounds {
         bytes_max: fields.parsed("size", SIZE, size_bytes).map(Spanned::into_inner),
         files_max: fields.count("files", i64::MAX.unsigned_abs()).map(Spanned::into_inner),
     };
@@ -272,12 +314,14 @@ fn workspace(fields: Fields<'_>) -> WorkspaceBounds {
     bounds
 }
 
-fn bounds(fields: Fields<'_>) -> Bounds {
+/// Only what a tool returns is cut: a hook and a harness have no output that is not bounded otherwise.
+fn bounds(fields: &Fields<'_>, of_tools: bool) -> Bounds {
+    let output = if of_tools { fields.parsed("output", SIZE, size_bytes) } else { None };
     let bounds = Bounds {
         memory_bytes_max: fields.parsed("memory", SIZE, size_bytes).map(Spanned::into_inner),
         timeout_max: fields.parsed("timeout", DURATION, duration).map(Spanned::into_inner),
         fuel_max: fields.count("fuel", i64::MAX.unsigned_abs()).map(Spanned::into_inner),
-        output_bytes_max: fields.parsed("output", SIZE, size_bytes).map(Spanned::into_inner),
+        output_bytes_max: output.map(Spanned::into_inner),
     };
     fields.refuse_unknown(|_| None);
     bounds

@@ -96,6 +96,44 @@ fn what_is_wrong_is_told_at_its_place() {
     refused("[config.words]\nkey = 1", &["[config.\"scope/name\"]"]);
     refused("[config.\"a/b\"]\nkey = { evn = \"X\" }", &["`evn`", "`env`"]);
     refused("[config.\"a/b\"]\nkey = { env = \"X\", file = \"y\" }", &["two places"]);
+    for wrong in [
+        "dirs = 3",
+        "dirs = \"docs\"",
+        "[dirs]\ndocs = \"/srv\"",
+        "[dirs]\ndocs = { path = 3, access = \"ro\" }",
+        "allow = 1",
+        "[allow]",
+        "allow = [3]",
+        "config = []",
+        "[config]\n\"a/b\" = 3",
+        "[hook]",
+        "hook = [1]",
+        "limits = []",
+        "[limits]\ntool = 1",
+        "[limits.tool]\ntimeout = 5",
+        "[limits.tool]\nfuel = \"1\"",
+        "[models]\nfast = 1",
+        "[models.fast]\nprovider = \"openai\"\nprice = 3",
+    ] {
+        refused(wrong, &["must be ", "rewake.toml:"]);
+    }
+    for path in ["", "~", "~/docs"] {
+        refused(
+            &format!("[dirs]\ndocs = {{ path = {path:?}, access = \"ro\" }}"),
+            &["rewake.toml:2", "path"],
+        );
+        refused(&format!("[config.\"a/b\"]\nkey = {{ file = {path:?} }}"), &["rewake.toml:2", "path"]);
+    }
+}
+
+/// Two entries for one version of a bundle would allow what both say: whoever narrows it with a second one
+/// would narrow nothing.
+#[test]
+fn a_version_of_a_bundle_is_allowed_in_one_place() {
+    let wide = allow("\"fs:workspace:rw\"");
+    refused(&format!("{wide}\n{}", allow("")), &["rewake.toml:5", "number 2", "a second time", "into one"]);
+    let other = wide.replace(&digest().to_string(), &Digest::of(b"another version").to_string());
+    assert_eq!(rules(&format!("{wide}\n{other}")).allow.len(), 2);
 }
 
 /// Whatever is wrong, and wherever: no error and no debug output shows a value of configuration.
@@ -146,6 +184,9 @@ fn values_are_of_the_type_that_the_bundle_declares() {
         ("depth = \"2\"", "the value of `depth` is not of the type \"integer\""),
         ("deph = 2", "did you mean `depth`?"),
         ("name = { env = \"REWAKE_TEST_NOT_SET\" }", "`REWAKE_TEST_NOT_SET`, which is not set"),
+        ("key = { env = \"REWAKE_TEST_NOT_SET\" }", "`REWAKE_TEST_NOT_SET`, which is not set"),
+        ("key = { file = \"/dev/null\" }", "not a regular file"),
+        ("key = \"\"", "`key` is empty"),
         ("key = { file = \"/nowhere/key\" }", "`/nowhere/key`, which cannot be read"),
         ("key = 7", "`key` is not of the type \"string\""),
     ] {
@@ -159,12 +200,17 @@ fn values_come_from_files_without_their_line_feed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("key"), format!("{CANARY}\n")).unwrap();
     std::fs::write(folder.path().join("depth"), "3\n").unwrap();
+    std::fs::write(folder.path().join("empty"), "\n").unwrap();
     let text = "[config.\"a/b\"]\nkey = { file = \"key\" }\ndepth = { file = \"depth\" }";
     let rules = Rules::parse(text, &folder.path().join(RULES_FILE)).unwrap();
     let bundle =
         bundle("[config.depth]\ntype = \"integer\"\n[config.key]\ntype = \"string\"\nsensitive = true");
     assert_eq!(values(&rules, &bundle).unwrap().unwrap(), "{\"depth\":3}");
     assert_eq!(rules.secret("a/b", "key"), Some(Secret::new(CANARY)));
+    let text = "[config.\"a/b\"]\nkey = { file = \"empty\" }";
+    let rules = Rules::parse(text, &folder.path().join(RULES_FILE)).unwrap();
+    assert!(values(&rules, &bundle).unwrap_err().to_string().contains("the value of `key` is empty"));
+    assert_eq!(rules.secret("a/b", "key"), None, "an empty secret is none");
 }
 
 #[test]
@@ -176,42 +222,6 @@ fn what_is_required_and_not_set_is_told_with_the_lines_that_set_it() {
     assert_eq!(unset.keys, ["api_key", "depth"]);
     assert_eq!(unset.lines, "[config.\"a/b\"]\napi_key = { env = \"API_KEY\" }\ndepth = 0 # How deep.");
     assert!(Rules::parse(&unset.lines, Path::new(FILE)).is_ok());
-}
-
-#[test]
-fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
-    let folder = tempfile::tempdir().unwrap();
-    assert!(Rules::find(None, folder.path()).unwrap().allow.is_empty());
-    let error = Rules::find(Some(&folder.path().join("none.toml")), folder.path()).unwrap_err();
-    assert!(error.to_string().contains("the rules cannot be read"), "{error}");
-    std::fs::write(folder.path().join(RULES_FILE), allow("")).unwrap();
-    assert_eq!(Rules::find(None, folder.path()).unwrap().allow.len(), 1);
-    std::fs::write(folder.path().join(RULES_FILE), b"\xff").unwrap();
-    assert!(Rules::find(None, folder.path()).unwrap_err().to_string().contains("UTF-8"));
-}
-
-/// Else a bundle that may write there grants itself what it likes, or reads other sessions.
-#[test]
-fn no_directory_leads_to_the_rules_or_the_data() {
-    let folder = tempfile::tempdir().unwrap();
-    let (data, other) = (folder.path().join("data"), folder.path().join("other"));
-    for dir in [&data, &data.join("workspaces"), &other] {
-        std::fs::create_dir_all(dir).unwrap();
-    }
-    let file = folder.path().join("rules.toml");
-    let find = |path: &Path| {
-        std::fs::write(&file, format!("[dirs]\nx = {{ path = {path:?}, access = \"ro\" }}")).unwrap();
-        Rules::find(Some(&file), &data).map(|_| ()).map_err(|error| error.to_string())
-    };
-    assert_eq!(find(&other), Ok(()));
-    for (path, words) in [
-        (folder.path(), "a way to these rules"),
-        (data.as_path(), "a way to Rewake's own data"),
-        (&data.join("workspaces"), "a way to Rewake's own data"),
-        (&other.join("../data"), "a way to Rewake's own data"),
-    ] {
-        assert!(find(path).unwrap_err().contains(words), "{}", path.display());
-    }
 }
 
 /// The known keys of every table, as the reader itself lists them; and each of them is in the document.
@@ -229,8 +239,10 @@ fn every_key_is_documented_and_every_documented_key_is_known() {
         ("limits.hook.", format!("[limits.hook]\n{WRONG} = 1")),
         ("limits.harness.", format!("[limits.harness]\n{WRONG} = 1")),
         ("limits.workspace.", format!("[limits.workspace]\n{WRONG} = 1")),
+        ("limits.scratch.", format!("[limits.scratch]\n{WRONG} = 1")),
         ("limits.compile.", format!("[limits.compile]\n{WRONG} = 1")),
         ("limits.http.", format!("[limits.http]\n{WRONG} = 1")),
+        ("egress.", format!("[egress]\n{WRONG} = 1")),
         ("models.NAME.", format!("[models.x]\n{WRONG} = 1")),
         ("models.NAME.price.", format!("[models.x]\nprice = {{ {WRONG} = 1 }}")),
     ];
@@ -239,7 +251,12 @@ fn every_key_is_documented_and_every_documented_key_is_known() {
         let error = Rules::parse(text, Path::new(FILE)).unwrap_err().to_string();
         let (_, list) = error.split_once("known here: ").unwrap_or_else(|| panic!("{error}"));
         let names = list.lines().next().unwrap_or_default().split('`').skip(1).step_by(2);
-        known.extend(names.map(|name| format!("{path}{name}")));
+        for name in names {
+            // A typing error of each key, wherever it stands, is met with the key.
+            let near = text.replace(WRONG, &format!("{name}x"));
+            refused(&near, &[&format!("unknown key `{name}x`"), &format!("did you mean `{name}`?")]);
+            known.insert(format!("{path}{name}"));
+        }
     }
     let documented: BTreeSet<String> = DOCUMENT
         .lines()

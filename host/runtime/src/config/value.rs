@@ -40,7 +40,7 @@ pub(crate) fn values(rules: &Rules, bundle: &Bundle) -> Result<Result<String, Un
     let mut unset = Vec::new();
     for (key, declared) in declared {
         match rules.setting(name, key) {
-            Some(setting) => match typed(setting, declared.value_type) {
+            Some(setting) => match typed(setting, declared) {
                 Ok(_) if declared.sensitive => {}
                 Ok(value) => {
                     values.insert(key.clone(), value);
@@ -71,6 +71,12 @@ pub(crate) fn values(rules: &Rules, bundle: &Bundle) -> Result<Result<String, Un
     }))
 }
 
+/// What is unsafe about where the operator keeps a bundle's sensitive values, a line each.
+pub(crate) fn exposed(rules: &Rules, bundle: &Bundle) -> Vec<String> {
+    let sensitive = bundle.manifest().config.iter().filter(|(_, declared)| declared.sensitive);
+    sensitive.filter_map(|(key, _)| super::file::exposed(rules, bundle.name().as_str(), key)).collect()
+}
+
 /// The line that would set a key.
 fn line(key: &str, declared: &ConfigKey) -> String {
     let value = match declared.value_type {
@@ -86,8 +92,10 @@ fn line(key: &str, declared: &ConfigKey) -> String {
 }
 
 /// A value as the manifest wants it. The error does not show it.
-fn typed(setting: &Setting, value_type: ConfigType) -> Result<serde_json::Value, String> {
+fn typed(setting: &Setting, declared: &ConfigKey) -> Result<serde_json::Value, String> {
+    let value_type = declared.value_type;
     let value = match &setting.from {
+        From::Here(value) if declared.sensitive && *value == "" => return Err("is empty".into()),
         From::Here(value) => value.clone(),
         From::Env(_) | From::File(_) => {
             let text = text(setting)?;

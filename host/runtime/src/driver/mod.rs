@@ -1,6 +1,7 @@
 //! The driver of one loaded session: the only place that orders deciding, appending, folding and
 //! performing. It holds the fold, and no guest between steps.
 
+mod driven;
 mod end;
 mod fault;
 mod ledger;
@@ -8,7 +9,7 @@ mod ledger;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rewake_core::decide::{Advance, Input, LoadInput, Then};
@@ -22,12 +23,14 @@ use rewake_wire::Fault;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
-use tracing::{debug, warn};
+use tracing::debug;
 
+pub(crate) use self::driven::{Again, Driven, Drove};
 pub(crate) use self::fault::corrupt_fault;
 use self::fault::fault;
 use self::ledger::Ledger;
 use crate::HOST_VERSION;
+use crate::config::Watch;
 use crate::context::SessionContext;
 use crate::event::{Event, Port, Unrecorded};
 use crate::hooks::{self, Told};
@@ -66,7 +69,11 @@ pub(crate) enum Fatal {
 /// What a driver is made with.
 pub(crate) struct Options {
     pub(crate) cx: Arc<SessionContext>,
+    /// Looks whether the operator's rules have changed since.
+    pub(crate) watch: Watch,
     pub(crate) folded: Folded,
+    /// Why the host that had it takes it up again, if it was not let go of in good order.
+    pub(crate) again: Option<String>,
     pub(crate) lease: Lease,
     pub(crate) keeper: Keeper,
     pub(crate) followers: Followers,
@@ -106,6 +113,9 @@ enum Flow {
 /// The driver of one loaded session.
 pub(crate) struct Driver {
     cx: Arc<SessionContext>,
+    watch: Watch,
+    /// The operator's rules are others for the session: it is read back once no call is open.
+    ruled_anew: bool,
     ledger: Ledger,
     keeper: Keeper,
     followers: Followers,
@@ -125,9 +135,9 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Drives a session until it is let go of, and says why that was.
-    pub(crate) async fn drive(options: Options) -> Gone {
-        let Options { cx, folded, lease, keeper, followers, wake, leave, leaving, snapshot_entries } =
-            options;
+    pub(crate) async fn drive(options: Options) -> Drove {
+        let Options { cx, watch, folded, again, lease, keeper, .. } = options;
+        let Options { followers, wake, leave, leaving, snapshot_entries, .. } = options;
         let Folded { session, snapshot_seq, folded, rejected } = folded;
         let load = LoadInput {
             host: lease.host.clone(),
@@ -135,10 +145,13 @@ impl Driver {
             snapshot_seq,
             folded,
             rejected,
+            again,
         };
         let ledger = Ledger::new(cx.store.clone(), session, lease.epoch, followers.clone());
         let mut driver = Driver {
             cx,
+            watch,
+            ruled_anew: false,
             ledger,
             keeper,
             followers,
@@ -152,18 +165,28 @@ impl Driver {
             snapshot_seq: snapshot_seq.unwrap_or(0),
             snapshot_entries,
         };
-        let gone = match driver.run(load).await {
-            Ok(gone) => gone,
+        let driven = match driver.run(load).await {
+            Ok(driven) => driven,
             Err(fatal) => driver.give_up(fatal).await,
         };
         driver.running = None;
-        driver.keeper.release().await;
-        gone
+        // Whoever drives it next must not meet what is still being done; the lease then runs out by itself.
+        let driven = match (driver.cx.quiesce().await, driven) {
+            (true, Driven::Again(again)) => Driven::Again(again),
+            (false, Driven::Again(again)) => Driven::Gone(again.gone()),
+            (is_quiet, gone) => {
+                if is_quiet {
+                    driver.keeper.release().await;
+                }
+                gone
+            }
+        };
+        Drove { driven, leave: driver.leave }
     }
 
-    async fn run(&mut self, load: LoadInput) -> Result<Gone, Fatal> {
+    async fn run(&mut self, load: LoadInput) -> Result<Driven, Fatal> {
         if self.ledger.session.ended.is_some() && !self.ledger.session.has_farewells() {
-            return Ok(Gone::Ended);
+            return Ok(Driven::Gone(Gone::Ended));
         }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
@@ -174,10 +197,15 @@ impl Driver {
         let mut tick = tokio::time::interval(Duration::from_millis(LOOK_MS));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            // A call that runs keeps what it began with; none begins by rules of before.
+            if self.ruled_anew && self.ledger.session.calls.is_empty() {
+                self.let_go(Again::Rules.word().to_owned()).await?;
+                return Ok(Driven::Again(Again::Rules));
+            }
             if due {
                 match self.advance().await? {
                     Flow::Wait(at) => until = at,
-                    Flow::Gone(gone) => return Ok(gone),
+                    Flow::Gone(gone) => return Ok(Driven::Gone(gone)),
                 }
                 if self.running.is_none() && !self.ledger.is_dirty() {
                     self.followers.tell(Live::Idle);
@@ -193,7 +221,7 @@ impl Driver {
                 },
                 () = self.wake.notified() => true,
                 leave = self.leave.recv() => match self.leaves(leave, until).await? {
-                    Some(why) => return self.let_go(why).await,
+                    Some(why) => return self.let_go(why).await.map(Driven::Gone),
                     None => true,
                 },
                 () = after(HELD_MS_MAX), if self.ledger.is_dirty() => { self.ledger.flush(None).await?; false }
@@ -202,10 +230,15 @@ impl Driver {
         }
     }
 
-    /// Looks at what nobody tells: the lease's end, and what other processes have put into the inbox.
+    /// Looks at what nobody tells: the lease's end, the operator's rules, and what other processes have put into
+    /// the inbox.
     async fn look(&mut self) -> Result<bool, Fatal> {
         if self.keeper.is_due() {
             self.keeper.renew().await?;
+        }
+        self.keeper.check()?;
+        if let Some(rules) = self.watch.changed() {
+            self.ruled_anew = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
         }
         Ok(self.cx.store.through(&self.cx.id).await? != self.seen_through)
     }
@@ -411,50 +444,6 @@ impl Driver {
             Finished::Fired(Err(Unrecorded::Dropped)) => Err(Fatal::Host("a hook's task died".into())),
             Finished::Step(report) => self.step_ended(*report).await,
         }
-    }
-
-    /// Why it is to be let go of now; none, if that was to be only while nothing is done, and something is.
-    async fn leaves(
-        &mut self,
-        leave: Option<Leave>,
-        until: Option<Timestamp>,
-    ) -> Result<Option<String>, Fatal> {
-        let (why, busy) = match leave {
-            None => return Ok(Some("shutdown".into())),
-            Some(Leave::Now { why }) => return Ok(Some(why)),
-            Some(Leave::IfIdle { why, busy }) => (why, busy),
-        };
-        let is_due = until.is_some_and(|until| until <= self.cx.store.now());
-        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.look().await? {
-            let _ = busy.send(());
-            return Ok(None);
-        }
-        self.leaving.store(true, Ordering::Release);
-        Ok(Some(why))
-    }
-
-    async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {
-        self.drop_guest().await?;
-        let unloaded = self.ledger.decide(Input::Unload { why })?;
-        self.ledger.stage(unloaded.entries)?;
-        self.ledger.flush(None).await?;
-        self.snapshot(self.snapshot_entries.div_ceil(10)).await?;
-        Ok(Gone::Unloaded)
-    }
-
-    async fn give_up(&mut self, fatal: Fatal) -> Gone {
-        self.running = None;
-        let gone = match fatal {
-            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => Gone::Fenced,
-            Fatal::Fault(fault) => Gone::Faulted(*fault),
-            other => Gone::Failed(other.to_string()),
-        };
-        if let Gone::Faulted(fault) = &gone
-            && let Err(error) = self.cx.store.set_fault(&self.cx.id, Some(fault.clone())).await
-        {
-            warn!(%error, "a fault could not be kept");
-        }
-        gone
     }
 }
 

@@ -2,7 +2,7 @@
 //! HTTP/1.1, and a body within its bound. Knows no grant but whether an address was granted as such.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -16,15 +16,15 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 use url::Host;
 
 use super::address::own_kind;
 use super::limits::{ADDRESSES_MAX, HEAD_BYTES_MAX, HttpLimits};
 use super::network::Network;
 use super::target::Target;
-use super::{HttpFailure, failed};
+use super::{Egress, HttpFailure, failed};
 
 /// A response whose body has not been read.
 pub(crate) struct Head {
@@ -45,12 +45,9 @@ pub(crate) struct Sent<'a> {
 }
 
 /// Sends a request, and waits for the response's head.
-pub(crate) async fn send(
-    network: &dyn Network,
-    limits: &HttpLimits,
-    sent: Sent<'_>,
-) -> Result<Head, HttpFailure> {
-    let target = sent.target;
+pub(crate) async fn send(egress: &Egress, sent: Sent<'_>) -> Result<Head, HttpFailure> {
+    let Egress { network, limits, tls } = egress;
+    let (network, target) = (network.as_ref(), sent.target);
     let addresses = addresses(network, target, sent.is_of_address).await?;
     let stream = connect(network, limits, target, &addresses).await?;
     let mut request = Request::new(Full::new(sent.body));
@@ -62,7 +59,8 @@ pub(crate) async fn send(
         Scheme::Http => exchange(limits, stream, request).await,
         Scheme::Https => {
             let name = server_name(target)?;
-            let secure = timeout(limits.connect, TlsConnector::from(tls()?).connect(name, stream)).await;
+            let connector = TlsConnector::from(Arc::<ClientConfig>::clone(tls));
+            let secure = timeout(limits.connect, connector.connect(name, stream)).await;
             let secure = secure.map_err(|_| HttpFailure::TimedOut)?;
             let secure = secure.map_err(|error| failed(format!("{}: TLS: {error}", target.origin())))?;
             exchange(limits, secure, request).await
@@ -135,7 +133,10 @@ async fn exchange<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let said = |error: hyper::Error| failed(format!("the exchange broke off: {error}"));
+    let said = |error: hyper::Error| match is_head_too_large(&error) {
+        true => HttpFailure::TooLarge,
+        false => failed(format!("the exchange broke off: {error}")),
+    };
     let handshake = hyper::client::conn::http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)
         .handshake(TokioIo::new(stream))
@@ -155,6 +156,11 @@ where
         return Err(HttpFailure::TooLarge);
     }
     Ok(Head { status: parts.status, headers: parts.headers, body, _connection: tasks })
+}
+
+/// hyper says so to clients in words alone.
+fn is_head_too_large(error: &hyper::Error) -> bool {
+    error.is_parse() && error.to_string().contains("head is too large")
 }
 
 impl Head {
@@ -183,18 +189,4 @@ fn server_name(target: &Target) -> Result<ServerName<'static>, HttpFailure> {
         Host::Domain(name) => ServerName::try_from(name.clone())
             .map_err(|_| failed(format!("{} is no name that a certificate can have", target.origin()))),
     }
-}
-
-/// How TLS is done: rustls over ring, trusting Mozilla's list as it was built in; no client certificate.
-fn tls() -> Result<Arc<ClientConfig>, HttpFailure> {
-    static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
-    let made = CONFIG.get_or_init(|| {
-        let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()));
-        let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
-    });
-    made.clone().map_err(failed)
 }

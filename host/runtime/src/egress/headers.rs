@@ -2,7 +2,7 @@
 
 use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST,
-    HeaderMap, HeaderName, HeaderValue, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    HeaderMap, HeaderName, HeaderValue, IF_RANGE, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use rewake_core::limits::cut;
 
@@ -49,6 +49,15 @@ pub(crate) fn read(
     Ok(headers)
 }
 
+/// Whether a secret may go into a header: none that the host sets itself, or that says in which form the
+/// response is to come.
+pub(crate) fn can_carry_secret(name: &str) -> bool {
+    let name = HeaderName::from_bytes(name.as_bytes());
+    name.is_ok_and(|name| {
+        !is_the_host_s(&name) && ![ACCEPT_ENCODING, RANGE, IF_RANGE, IDEMPOTENCY_KEY].contains(&name)
+    })
+}
+
 /// Headers that say where a request goes, where it ends, or who else may see it.
 fn is_the_host_s(name: &HeaderName) -> bool {
     [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, TE, TRAILER, UPGRADE, EXPECT].contains(name)
@@ -68,10 +77,10 @@ pub(crate) fn complete(headers: &mut HeaderMap, authority: &str) -> Result<(), S
 /// Puts a secret in. What comes back must be readable, or the secret could come back unseen: compressed, or
 /// piece by piece.
 pub(crate) fn add_secret(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the secret's header is no header")?;
-    if is_the_host_s(&name) {
+    if !can_carry_secret(name) {
         return Err(format!("the header {name:?} cannot carry a secret"));
     }
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the secret's header is no header")?;
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| "the secret's value has characters that no header may have".to_owned())?;
     value.set_sensitive(true);

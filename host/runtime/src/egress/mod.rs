@@ -7,32 +7,41 @@ mod exchange;
 mod headers;
 mod limits;
 mod network;
+mod scrub;
 mod secrets;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trust;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
 use hyper::{Method, StatusCode};
 use rewake_core::grant::{HttpGrant, SecretGrant};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
+pub(crate) use self::headers::can_carry_secret;
 pub use self::limits::HttpLimits;
 pub(crate) use self::limits::{REQUESTS_MAX, URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
 pub use self::secrets::{Secret, Secrets};
+pub(crate) use self::trust::authorities;
 
 use self::exchange::{Head, Sent};
 use self::headers::IDEMPOTENCY_KEY;
 use self::limits::REDIRECTS_MAX;
 use self::network::{Machine, Network};
-use self::secrets::Scrubber;
+use self::scrub::Scrubber;
 use self::target::{Permit, Target};
 
 /// The way out of a host.
 pub(crate) struct Egress {
     network: Box<dyn Network>,
     limits: HttpLimits,
+    tls: Arc<ClientConfig>,
 }
 
 /// On whose account a request goes out.
@@ -79,9 +88,12 @@ fn failed(why: impl Into<String>) -> HttpFailure {
 }
 
 impl Egress {
-    /// Over the machine's network.
-    pub(crate) fn new(limits: HttpLimits) -> Self {
-        Egress { network: Box::new(Machine), limits }
+    /// Over the machine's network, trusting these authorities beside those that are built in.
+    ///
+    /// # Errors
+    /// One of them is none, or TLS cannot be done at all.
+    pub(crate) fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
+        Ok(Egress { network: Box::new(Machine), limits, tls: trust::tls(authorities)? })
     }
 
     /// Whether a request may go out at all, before anything is done for it.
@@ -112,11 +124,12 @@ impl Egress {
         let mut journey = Journey {
             egress: self,
             pass,
-            scrubber: Scrubber::default(),
+            scrubber: scrubber(pass),
             method: method(&call.method)?,
             headers: guest_headers(pass, call)?,
             body: Bytes::copy_from_slice(&call.body),
             is_home: true,
+            has_sent_secret: false,
         };
         let target = Target::parse(&call.url).map_err(HttpFailure::Denied)?;
         let ended = tokio::time::timeout(asked, journey.go(target)).await;
@@ -136,6 +149,19 @@ fn guest_headers(pass: &Pass<'_>, call: &HttpCall) -> Result<HeaderMap, HttpFail
     headers.map_err(HttpFailure::Denied)
 }
 
+/// What keeps each secret of the component's out of whatever comes back: a server can say what it was told with
+/// an earlier request.
+fn scrubber(pass: &Pass<'_>) -> Scrubber {
+    let granted = pass.grants.iter().filter_map(|grant| grant.secret.as_ref());
+    let mut scrubber = Scrubber::default();
+    for value in granted.filter_map(|secret| pass.secrets.secret(pass.bundle, &secret.config)) {
+        if value.expose().len() >= SECRET_BYTES_MIN {
+            scrubber.learn(value.expose());
+        }
+    }
+    scrubber
+}
+
 /// Bytes of a secret: less would be found, and taken out, everywhere.
 const SECRET_BYTES_MIN: usize = 4;
 
@@ -149,6 +175,8 @@ struct Journey<'a> {
     body: Bytes,
     /// It has not left the origin that it was meant for.
     is_home: bool,
+    /// What comes back must be readable, so that the secret can be taken out.
+    has_sent_secret: bool,
 }
 
 impl Journey<'_> {
@@ -166,7 +194,7 @@ impl Journey<'_> {
                 return Err(failed("the redirect's address repeats a secret; it is not followed"));
             }
             let next = target.join(&location).map_err(|why| failed(format!("the redirect: {why}")))?;
-            self.follow(&target, &next, head.status);
+            self.follow(&target, &next, head.status)?;
             target = next;
         }
         Err(failed(format!("it was redirected more than {REDIRECTS_MAX} times")))
@@ -187,7 +215,7 @@ impl Journey<'_> {
         let is_of_address = permit.is_of_address;
         let sent =
             Sent { target, is_of_address, method: self.method.clone(), headers, body: self.body.clone() };
-        exchange::send(self.egress.network.as_ref(), &self.egress.limits, sent).await
+        exchange::send(self.egress, sent).await
     }
 
     fn add_secret(&mut self, headers: &mut HeaderMap, secret: &SecretGrant) -> Result<(), HttpFailure> {
@@ -202,13 +230,16 @@ impl Journey<'_> {
                 "the value of `{key}` is too short to be kept apart from other text"
             )));
         }
+        // It may have been set a moment ago.
         self.scrubber.learn(value.expose());
+        self.has_sent_secret = true;
         let value = secret.format.replacen("{}", value.expose(), 1);
         headers::add_secret(headers, &secret.header, &value).map_err(failed)
     }
 
-    /// Makes the request what it is after a redirect (RFC 9110, 15.4).
-    fn follow(&mut self, from: &Target, to: &Target, status: StatusCode) {
+    /// Makes the request what it is after a redirect (RFC 9110, 15.4). A write that is safe to repeat is so for
+    /// who honours its key, and for nobody else (journal.md R5).
+    fn follow(&mut self, from: &Target, to: &Target, status: StatusCode) -> Result<(), HttpFailure> {
         let becomes_get = match status {
             StatusCode::SEE_OTHER => self.method != Method::HEAD,
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => self.method == Method::POST,
@@ -219,15 +250,24 @@ impl Journey<'_> {
             self.body = Bytes::new();
             headers::leave_body(&mut self.headers);
         }
-        if !from.is_same_origin(to) {
-            self.is_home = false;
-            headers::leave_origin(&mut self.headers);
+        if from.is_same_origin(to) {
+            return Ok(());
         }
+        let reads = self.method == Method::GET || self.method == Method::HEAD;
+        if self.pass.key.is_some() && self.is_home && !reads {
+            return Err(failed(format!(
+                "it was redirected to {}, which may not know its key; it is not sent there, as it could be done twice",
+                to.origin()
+            )));
+        }
+        self.is_home = false;
+        headers::leave_origin(&mut self.headers);
+        Ok(())
     }
 
     async fn answer(&mut self, head: Head) -> Result<HttpAnswer, HttpFailure> {
         let is_coded = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity");
-        if is_coded && self.scrubber.is_armed() {
+        if is_coded && self.has_sent_secret {
             return Err(failed("the response is compressed, so no secret could be taken out of it"));
         }
         let status = head.status.as_u16();
@@ -237,7 +277,7 @@ impl Journey<'_> {
             return Ok(HttpAnswer { status, headers, body });
         }
         for (name, value) in &mut headers {
-            *name = self.scrubber.scrub_text(name);
+            *name = self.scrubber.scrub_name(name);
             *value = self.scrubber.scrub_text(value);
         }
         Ok(HttpAnswer { status, headers, body: self.scrubber.scrub(body) })

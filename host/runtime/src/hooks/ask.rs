@@ -4,19 +4,20 @@
 use rewake_bindings::hook;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{Changes, Decision, Fact, HookEvent, HookPin, HookVerdict};
+use rewake_core::fact::{Changes, Decision, Fact, HookEvent, HookPin, HookVerdict, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{
     DETAIL_BYTES_MAX, HOOK_TEXT_CHARS_MAX, TITLE_CHARS_MAX, TOOL_INPUT_BYTES_MAX, cut, cut_chars,
 };
 use rewake_wire::{Actor, ActorType};
 
-use super::schema;
 use super::told::{Told, input};
-use crate::context::{SessionContext, full_name};
+use crate::calls::cut_parts;
+use crate::context::{Busy, SessionContext, full_name};
 use crate::convert::parts_in;
 use crate::event::{Port, Unrecorded};
 use crate::guest::{self, Ran};
+use crate::schema::Schema;
 
 /// A hook that is asked, its start committed.
 pub(super) struct Asked {
@@ -25,6 +26,7 @@ pub(super) struct Asked {
     pub(super) key: String,
     pub(super) binding: Digest,
     pub(super) place: Place,
+    pub(super) busy: Busy,
 }
 
 /// Asks one hook, and has its verdict recorded.
@@ -50,7 +52,7 @@ pub(super) async fn ask(
                 input,
                 config: component.config.clone(),
             };
-            let sandbox = cx.sandbox(component);
+            let sandbox = cx.sandbox(component, Some(asked.busy.clone()));
             let way_out = cx.way_out(component);
             let Ran { result, ms, logs, files, http, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
@@ -58,7 +60,7 @@ pub(super) async fn ask(
             let logs = logs.into_fact(&full_name(component));
             drafts.extend(logs.map(|logs| Draft::system(asked.place, logs)));
             match result {
-                Ok(Ok(verdict)) => check(pin, verdict).and_then(|said| fits(cx, told, said)),
+                Ok(Ok(verdict)) => check(cx, pin, told, verdict),
                 Ok(Err(why)) => Err(why),
                 Err(broken) => Err(format!("{}: {}", broken.code, broken.detail)),
             }
@@ -84,18 +86,36 @@ pub(super) async fn ask(
 }
 
 /// What an answer may say to this event.
-fn check(pin: &HookPin, verdict: hook::Verdict) -> Result<HookVerdict, String> {
+fn check(
+    cx: &SessionContext,
+    pin: &HookPin,
+    told: &Told,
+    verdict: hook::Verdict,
+) -> Result<HookVerdict, String> {
+    let said = said(pin, verdict, cx.component(pin.component).limits.output_bytes_max)?;
+    if let (Some(input), Told::Tool { used }) = (&said.changes.input, told)
+        && let Some(tool) = cx.tool(&used.tool_name)
+    {
+        fits(tool, input)?;
+    }
+    Ok(said)
+}
+
+/// An answer as it is kept, if its event takes all of it. What it makes of an output is cut as a tool's is.
+fn said(pin: &HookPin, verdict: hook::Verdict, output_bytes_max: u64) -> Result<HookVerdict, String> {
     use HookEvent::{PostToolUse, PreToolUse, SessionEnd, SessionStart, Stop, UserPromptSubmit};
     let event = pin.event;
     let name = event.as_str();
-    let decision = match (verdict.decision, event) {
-        (hook::Decision::None, _) => Decision::None,
-        (hook::Decision::Allow, PreToolUse) => Decision::Allow,
-        (hook::Decision::Deny, PreToolUse) => Decision::Deny,
-        (hook::Decision::Ask, PreToolUse) => Decision::Ask,
-        (hook::Decision::Block, UserPromptSubmit | PostToolUse | Stop) => Decision::Block,
-        (other, _) => return Err(format!("it decided `{other:?}`, which {name} does not take")),
+    let decision = match verdict.decision {
+        hook::Decision::None => Decision::None,
+        hook::Decision::Allow => Decision::Allow,
+        hook::Decision::Deny => Decision::Deny,
+        hook::Decision::Ask => Decision::Ask,
+        hook::Decision::Block => Decision::Block,
     };
+    if !event.may_decide(decision) {
+        return Err(format!("it decided `{:?}`, which {name} does not take", verdict.decision));
+    }
     if decision == Decision::Block && event == Stop && is_blank(verdict.reason.as_deref()) {
         return Err(
             "it wants the turn to go on and gives no `reason`, which the harness would be told".into()
@@ -124,7 +144,7 @@ fn check(pin: &HookPin, verdict: hook::Verdict) -> Result<HookVerdict, String> {
     let text = |text: Option<String>| text.map(|text| cut_chars(&text, HOOK_TEXT_CHARS_MAX));
     let changes = Changes {
         input: verdict.updated_input,
-        output: verdict.updated_output.map(parts_in),
+        output: verdict.updated_output.map(|parts| cut_parts(parts_in(parts), output_bytes_max).0),
         title: verdict.title.map(|title| cut_chars(&title, TITLE_CHARS_MAX)),
         end_turn: text(verdict.end_turn),
     };
@@ -133,14 +153,15 @@ fn check(pin: &HookPin, verdict: hook::Verdict) -> Result<HookVerdict, String> {
 }
 
 /// What a hook makes of an input must fit the tool's schema.
-fn fits(cx: &SessionContext, told: &Told, said: HookVerdict) -> Result<HookVerdict, String> {
-    if let (Some(input), Told::Tool { used }) = (&said.changes.input, told)
-        && let Some(tool) = cx.tool(&used.tool_name)
-    {
-        schema::check(&tool.input_schema, input)
-            .map_err(|why| format!("its `updated-input` does not fit the tool's schema: {why}"))?;
-    }
-    Ok(said)
+fn fits(tool: &ToolPin, input: &str) -> Result<(), String> {
+    let name = &tool.name;
+    let schema = Schema::compile(&tool.input_schema).map_err(|problems| {
+        let first = problems.first().map(ToString::to_string).unwrap_or_default();
+        format!("its `updated-input` cannot be checked, as the schema of {name} is none: {first}")
+    })?;
+    let input = serde_json::from_str(input).map_err(|error| error.to_string())?;
+    let fits = schema.validate(&input);
+    fits.map_err(|problem| format!("its `updated-input` does not fit the schema of {name}: {problem}"))
 }
 
 fn is_blank(text: Option<&str>) -> bool {

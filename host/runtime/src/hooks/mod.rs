@@ -2,7 +2,6 @@
 //! in `ask.rs`, what several come to in `verdict.rs`, what they are told in `told.rs`. Knows no steps.
 
 mod ask;
-mod schema;
 mod solo;
 mod told;
 mod verdict;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{CallRetried, Fact, HookEvent, HookVerdict, ToolPin};
+use rewake_core::fact::{CallRetried, Created, Fact, HookEvent, HookVerdict, ToolPin};
 use rewake_core::firing::Firing;
 use rewake_core::grant::Grants;
 use rewake_core::ids::Digest;
@@ -23,7 +22,7 @@ pub(crate) use self::solo::ask_alone;
 pub use self::solo::{Answered, Fired};
 pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
-use crate::bundle::{self, GrantKind, Matcher};
+use crate::bundle::{GrantKind, Matcher};
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
 
@@ -44,17 +43,19 @@ impl<'a> Tried<'a> {
 
 /// The hooks of an event that are for it, in the order in which their verdicts are folded.
 pub(crate) fn matching(cx: &SessionContext, event: HookEvent, tried: &Tried<'_>) -> Vec<u32> {
-    let written = bundle::HookEvent::ALL.into_iter().find(|one| one.fired() == Some(event));
-    let hooks = (0u32..).zip(&cx.created.hooks);
+    let hooks = (0u32..).zip(cx.created.hooks.iter().zip(&cx.matchers));
     hooks
-        .filter(|(_, pin)| pin.event == event)
-        .filter(|(_, pin)| match written.map(|written| Matcher::parse(written, &pin.matcher)) {
-            Some(Ok(matcher)) => matcher.matches(tried.name, Some(tried.effect), &tried.grants),
-            // It parsed when it was pinned; if it does not now, it judges everything.
-            _ => true,
-        })
+        .filter(|(_, (pin, _))| pin.event == event)
+        .filter(|(_, (_, matcher))| matcher.matches(tried.name, Some(tried.effect), &tried.grants))
         .map(|(index, _)| index)
         .collect()
+}
+
+/// The matchers of pinned hooks. What was pinned could be read then; what cannot be read now judges
+/// everything.
+pub(crate) fn matchers(created: &Created) -> Vec<Matcher> {
+    let hooks = created.hooks.iter();
+    hooks.map(|pin| Matcher::parse(pin.event, &pin.matcher).unwrap_or(Matcher::EVERYTHING)).collect()
 }
 
 fn grant_kinds(grants: &Grants) -> Vec<GrantKind> {
@@ -88,8 +89,8 @@ pub(crate) async fn judge(
     for (one, start, key) in judged {
         let (cx, port) = (cx.clone(), port.clone());
         tasks.spawn(async move {
-            let _running = cx.running.clone().read_owned().await;
-            let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place };
+            let busy = cx.busy().await;
+            let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place, busy };
             let (seq, verdict) = ask(&cx, &port, asked, Some(one.place.turn), &one.told).await?;
             Ok((one.at, seq, verdict))
         });
@@ -120,10 +121,10 @@ pub(crate) async fn fire(
             None => (entry.seq, entry.hash),
         };
         let (hook, binding, place) = (firing.hook, firing.binding, firing.place);
-        let asked = Asked { hook, start, key: key.to_hex(), binding, place };
         let (cx, port) = (cx.clone(), port.clone());
         tasks.spawn(async move {
-            let _running = cx.running.clone().read_owned().await;
+            let busy = cx.busy().await;
+            let asked = Asked { hook, start, key: key.to_hex(), binding, place, busy };
             ask(&cx, &port, asked, turn, &told).await
         });
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{Fact, HookEvent, HookVerdict, LogLines};
+use rewake_core::fact::{Fact, HookEvent, HookVerdict, LogLines, Source};
 use rewake_core::ids::Digest;
 use rewake_wire::{Outcome, Part, Sender};
 use serde::Deserialize;
@@ -45,7 +45,7 @@ pub struct Answered {
 #[serde(deny_unknown_fields)]
 struct Start {
     #[serde(default = "startup")]
-    source: String,
+    source: Source,
 }
 
 #[derive(Deserialize)]
@@ -108,8 +108,8 @@ struct End {
     reason: String,
 }
 
-fn startup() -> String {
-    "startup".into()
+fn startup() -> Source {
+    Source::Startup
 }
 
 fn use_1() -> String {
@@ -144,9 +144,8 @@ impl Fired {
 fn told(event: HookEvent, fields: Value) -> Result<(Told, String), String> {
     Ok(match event {
         HookEvent::SessionStart => {
-            let start: Start = read(fields)?;
-            let source = word(&start.source, &["startup", "resume", "fork"], "source")?;
-            (Told::Start { source }, source.to_owned())
+            let Start { source } = read(fields)?;
+            (Told::Start { source }, source.as_str().to_owned())
         }
         HookEvent::UserPromptSubmit => {
             let Prompt { prompt, sender } = read(fields)?;
@@ -175,6 +174,13 @@ fn told(event: HookEvent, fields: Value) -> Result<(Told, String), String> {
             let end: End = read(fields)?;
             let reason = word(&end.reason, &["stopped", "failed", "archived"], "reason")?;
             (Told::End { reason }, reason.to_owned())
+        }
+        HookEvent::SubagentStart
+        | HookEvent::SubagentStop
+        | HookEvent::PreCompact
+        | HookEvent::PostCompact
+        | HookEvent::Notification => {
+            return Err(format!("nothing sets off {} in this version", event.as_str()));
         }
     })
 }
@@ -218,7 +224,8 @@ async fn one(cx: &Arc<SessionContext>, hook: u32, fired: &Fired) -> Option<Answe
         // The port goes with this block, and what is kept of it ends.
         let port = port;
         let key = crate::host::solo::random_key();
-        let asked = Asked { hook, start: 0, key, binding: Digest::default(), place };
+        let busy = cx.busy().await;
+        let asked = Asked { hook, start: 0, key, binding: Digest::default(), place, busy };
         ask(cx, &port, asked, turn, &fired.told).await.ok()
     };
     let (answer, drafts) = tokio::join!(asking, kept(events));
@@ -271,7 +278,7 @@ mod tests {
         for (event, fields, why) in [
             (HookEvent::PreToolUse, json!({ "tool": "a" }), "tool_name"),
             (HookEvent::PreToolUse, json!({}), "tool_name"),
-            (HookEvent::SessionStart, json!({ "source": "later" }), "startup, resume, fork"),
+            (HookEvent::SessionStart, json!({ "source": "later" }), "startup"),
             (HookEvent::Stop, json!({ "prompt": "x" }), "prompt"),
         ] {
             let error = Fired::new(event, fields).unwrap_err();

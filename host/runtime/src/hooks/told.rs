@@ -1,6 +1,6 @@
 //! What a hook is told: the JSON of each event's input (wit/README.md). Knows no guests.
 
-use rewake_core::fact::{HookEvent, HookPin};
+use rewake_core::fact::{HookEvent, HookPin, Source};
 use rewake_core::firing::{Firing, Occasion};
 use rewake_core::ids::{Timestamp, turn_name};
 use rewake_core::session::Session;
@@ -15,7 +15,8 @@ use crate::context::SessionContext;
 #[serde(untagged)]
 pub(crate) enum Told {
     Start {
-        source: &'static str,
+        #[serde(skip)]
+        source: Source,
     },
     Prompt {
         prompt: String,
@@ -60,7 +61,7 @@ impl Told {
     /// What a hook that the session itself asks is told.
     pub(crate) fn of(session: &Session, firing: &Firing) -> Told {
         match firing.occasion {
-            Occasion::Start(source) => Told::Start { source: source.as_str() },
+            Occasion::Start(source) => Told::Start { source },
             Occasion::Prompt(n) => {
                 let message = session.pending.messages.iter().find(|message| message.n == n);
                 let prompt = message.map(|message| text(&message.parts)).unwrap_or_default();
@@ -73,6 +74,15 @@ impl Told {
             Occasion::End => {
                 Told::End { reason: session.ended.as_ref().map_or("stopped", |ended| ended.as_str()) }
             }
+        }
+    }
+
+    /// Why the event fires, where that is not how the session was loaded: a `startup` that was never answered
+    /// is told again.
+    fn source(&self) -> Option<Source> {
+        match self {
+            Told::Start { source } => Some(*source),
+            _ => None,
         }
     }
 
@@ -110,6 +120,7 @@ struct HookInput<'a> {
     turn_id: Option<String>,
     hook_event_name: &'static str,
     agent: &'a str,
+    source: &'static str,
     workspace: Option<&'a str>,
     at: String,
     #[serde(flatten)]
@@ -135,6 +146,7 @@ pub(super) fn input(
         turn_id: turn.map(turn_name),
         hook_event_name: pin.event.as_str(),
         agent: &cx.created.agent.name,
+        source: told.source().unwrap_or(cx.source).as_str(),
         workspace: workspace.map(|granted| granted.mount.as_str()),
         at: Timestamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)).to_string(),
         told,

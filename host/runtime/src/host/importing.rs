@@ -8,7 +8,7 @@ use rewake_core::Refusal;
 use rewake_core::codec::{self, Seal};
 use rewake_core::decide::{self, Input};
 use rewake_core::fact::WorkspaceImported;
-use rewake_core::ids::{Digest, HostId, SessionId};
+use rewake_core::ids::{Digest, SessionId};
 use rewake_core::session::Session;
 use rewake_store::{Append, Lease, Projection};
 use rewake_wire::Sender;
@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Host, HostError};
 use crate::driver::{Fatal, corrupt_fault};
-use crate::lease::{Keeper, LEASE_MS, boot_ms};
+use crate::lease::Keeper;
 use crate::load::{self, Unreadable};
 use crate::workspace::staged::{self, Bring, Staged};
 use crate::workspace::{self, WorkspaceError};
@@ -57,15 +57,6 @@ impl Host {
         let imported = self.import_under(&lease, &mut keeper, import).await;
         keeper.release().await;
         imported
-    }
-
-    async fn lease(&self, id: &SessionId) -> Result<(Lease, Keeper), HostError> {
-        let inner = &self.0;
-        let asked_ms = boot_ms();
-        let dead = |host: &HostId| inner.lock.is_dead(host);
-        let lease = inner.store.acquire(id, &inner.id, LEASE_MS, &dead).await;
-        let lease = lease.map_err(|error| self.named(error))?;
-        Ok((lease.clone(), Keeper::new(inner.store.clone(), lease, asked_ms)))
     }
 
     async fn import_under(

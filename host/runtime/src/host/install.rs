@@ -5,7 +5,9 @@ use rewake_core::ids::Digest;
 use rewake_store::{self as store, Install, Installed, Store};
 
 use super::{Host, HostError};
-use crate::bundle::{Bundle, BundleSet, Catalogue, Error, Gathering, Kind, Locator, Name, Use, require_lock};
+use crate::bundle::{
+    Bundle, BundleSet, Catalogue, Error, Gathering, Locator, Name, PluginKind, Use, require_lock,
+};
 use crate::grants::{self, Asked};
 use crate::plan::{NewSession, PlanError};
 use crate::workbench::Workbench;
@@ -47,8 +49,10 @@ impl Host {
         let mut asked = Vec::new();
         for component in bundle.components() {
             match component.kind() {
-                Kind::Tool => drop(bench.tools(&bundle, component).await?),
-                Kind::Hook | Kind::Harness => plan::ready(&self.0.components, &bundle, component).await?,
+                PluginKind::Tool => drop(bench.tools(&bundle, component).await?),
+                PluginKind::Hook | PluginKind::Harness => {
+                    plan::ready(&self.0.components, &bundle, component).await?
+                }
             }
             asked.extend(grants::would_get(&rules, &bundle, component));
         }
@@ -106,13 +110,15 @@ impl Host {
     /// # Errors
     /// As [`Host::create`].
     pub async fn asks(&self, new: &NewSession) -> Result<Vec<Asked>, HostError> {
-        let set = self.gather(new).await?;
-        Ok(plan::plan(&self.0.components, &self.rules()?, new, &set).await?.asked)
+        Ok(self.plan(new).await?.asked)
     }
 
     /// The bundles that a session is made of.
     pub(super) async fn gather(&self, new: &NewSession) -> Result<BundleSet, HostError> {
-        gather(self.0.store.as_ref(), &new.bundle, &new.with).await
+        let catalogue = catalogue(self.0.store.as_ref()).await?;
+        let gathering = Gathering::new(&new.bundle, &new.with, &catalogue);
+        let within = gathering.within(self.0.components.component_bytes_max());
+        complete(self.0.store.as_ref(), within).await
     }
 }
 

@@ -1,8 +1,10 @@
 //! What can be told of a session from its store alone. Loads nothing and needs no host.
 
 use rewake_core::codec;
+use rewake_core::error::Corrupt;
 use rewake_core::fact::{Created, Fact};
 use rewake_core::ids::{Head, SessionId};
+use rewake_core::session::Session;
 use rewake_core::view;
 use rewake_store::{Store, StoreError};
 use rewake_wire::Event;
@@ -10,6 +12,7 @@ use rewake_wire::Event;
 use super::HostError;
 use crate::audit::{self, Verified};
 use crate::driver::corrupt_fault;
+use crate::load::{self, Unreadable};
 
 /// The events of a session after a seq, oldest first; at most `limit`.
 ///
@@ -60,6 +63,30 @@ pub async fn pins(store: &dyn Store, id: &SessionId) -> Result<Option<Created>, 
         Ok(_) => Ok(None),
         Err(corrupt) => {
             Err(HostError::Faulted { session: id.clone(), fault: Box::new(corrupt_fault(&corrupt)) })
+        }
+    }
+}
+
+/// What a session's journal comes to.
+#[derive(Debug)]
+pub struct Standing {
+    /// The fold, as far as the journal can be read.
+    pub session: Session,
+    /// Why it cannot be read to its end.
+    pub corrupt: Option<Corrupt>,
+}
+
+/// What a session's journal comes to: from the newest snapshot that holds, as loading does it.
+///
+/// # Errors
+/// If the store cannot be read, or has no such session.
+pub async fn standing(store: &dyn Store, id: &SessionId) -> Result<Standing, StoreError> {
+    match load::fold(store, id).await {
+        Ok(folded) => Ok(Standing { session: folded.session, corrupt: None }),
+        Err(Unreadable::Store(error)) => Err(error),
+        Err(Unreadable::Corrupt(corrupt)) => {
+            let session = load::fold_below(store, id, corrupt.seq).await?;
+            Ok(Standing { session, corrupt: Some(corrupt) })
         }
     }
 }

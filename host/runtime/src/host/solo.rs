@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use rewake_bindings::types::ToolUse;
 use rewake_core::entry::Place;
-use rewake_core::fact::{HookPin, LogLines, ToolCompleted, ToolPin};
+use rewake_core::fact::{HookPin, LogLines, Source, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, SessionId};
 use rewake_store::Store;
 
 use super::{Config, Host, HostError, ulid};
 use crate::bundle::{Bundle, Invalid};
-use crate::config::{Allow, AllowedAsk, Rules};
+use crate::config::{Allow, AllowedAsk};
 use crate::context::SessionContext;
 use crate::grants::Asked;
 pub use crate::guest::Used;
@@ -22,7 +22,7 @@ pub use crate::hooks::{Answered, Fired};
 use crate::mounts::{self, Volumes};
 use crate::plan::{Approval, NewSession};
 use crate::workbench::Workbench;
-use crate::{calls, plan, workspace};
+use crate::{calls, plan};
 
 /// What a bundle is granted, where the operator's rules do not name it.
 #[derive(Clone, Debug)]
@@ -58,8 +58,8 @@ impl Host {
     /// # Errors
     /// As [`Host::open`].
     pub fn open_on(bench: &Workbench, config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
-        let limits = Rules::find(config.rules.as_deref(), &config.data).map_err(HostError::Rules)?.limits;
-        Host::over(config, store, bench.components.clone(), &limits)
+        let (rules, read) = super::read_rules(config)?;
+        Host::over(config, store, bench.components.clone(), rules, &read)
     }
 
     /// Makes a bundle's tools and hooks ready for calls outside of any session, in this workspace folder: it
@@ -99,12 +99,13 @@ impl Host {
                 .map_err(|error| HostError::Machine(format!("cannot lay out the bundle {name}: {error}")))?;
             bundles.insert(name.to_owned(), Arc::new(volume));
         }
-        let folder = (workspace.to_owned(), workspace::quota(&rules.limits.workspace));
-        let volumes = Volumes::new(&inner.data, &id, folder, &rules.dirs, bundles);
+        let volumes = Volumes::over(workspace.to_owned(), &inner.data, &id, &rules, bundles);
         let grants = plan.created.components.iter().map(|component| component.grants.clone()).collect();
         let scratch = inner.data.join("scratch").join(id.as_str());
         let cx = Arc::new(SessionContext {
             id,
+            source: Source::Startup,
+            matchers: hooks::matchers(&plan.created),
             created: plan.created,
             components: inner.components.clone(),
             models: inner.models.clone(),
@@ -159,7 +160,7 @@ impl Solo {
         let planned = calls::plan(&self.cx, asked);
         let call = planned.call(0, Place::step(1, 1), 0, random_key(), Vec::new());
         let (completed, logs, used) = match (&planned.target, call) {
-            (Ok(_), Some(call)) => calls::perform(&self.cx, &call).await,
+            (Ok(_), Some(call)) => calls::perform(&self.cx, &call, &self.cx.busy().await).await,
             (Err((outcome, why)), _) => (calls::refusal(*outcome, why), None, Used::default()),
             (Ok(_), None) => unreachable!("a use with a target has a call"),
         };

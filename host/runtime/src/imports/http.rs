@@ -13,7 +13,7 @@ use rewake_core::fact::{
     class_of,
 };
 use rewake_core::ids::Digest;
-use rewake_core::limits::{PAYLOAD_INLINE_BYTES_MAX, cut};
+use rewake_core::limits::{DETAIL_BYTES_MAX, PAYLOAD_INLINE_BYTES_MAX, cut};
 use rewake_core::replay::Recorded;
 use rewake_store::Blob;
 use rewake_wire::Base64;
@@ -26,7 +26,7 @@ use crate::PROJECT;
 use crate::bundle::GrantKind;
 use crate::egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
 use crate::record::Stop;
-use crate::way_out::{WayOut, call_in, headers_out};
+use crate::way_out::{WayOut, call_in, failure_out, headers_out};
 
 const FUNCTION: &str = "http.fetch";
 /// The name that hooks know requests by.
@@ -55,30 +55,103 @@ pub(super) async fn fetch(imports: &mut StepImports, request: http::Request) -> 
     if let Some(start) = recorded.started(0) {
         return repeat(imports, &way_out, place, start, &call).await;
     }
-    let granted = way_out.egress.check(&way_out.pass(None), &call).map(|grant| grant.honours_key);
-    let class = class_of(&call.method, matches!(granted, Ok(true)));
+    match judged(imports, &way_out, place, &recorded, &wanted, call).await? {
+        Ok((started, call)) => {
+            let entries = imports.recorder.record(place, vec![Draft::agent(place, started)], true).await?;
+            let sending = Sending::of(&entries[0], false);
+            perform(imports, &way_out, place, sending, &call).await
+        }
+        Err(failure) => refuse(imports, place, wanted, failure).await,
+    }
+}
+
+/// Has a request judged by grants and hooks; what is to be recorded before it is sent, and what is sent.
+async fn judged(
+    imports: &mut StepImports,
+    way_out: &WayOut,
+    place: Place,
+    recorded: &Recorded,
+    wanted: &HttpRequest,
+    call: HttpCall,
+) -> Result<std::result::Result<(HttpStarted, HttpCall), HttpFailure>> {
+    let granted = class_granted(way_out, &call);
     // What is not granted is no hook's business; but what was asked of one must come to its end.
     if let Err(failure) = &granted
         && recorded.first().is_none()
     {
-        return refuse(imports, place, wanted, failure.clone()).await;
+        return Ok(Err(failure.clone()));
     }
-    let gated =
-        Gated { name: TOOL, effect: class, grants: vec![GrantKind::Http], input: shown, whole: digest };
-    let (hooks, verdicts) = match (gate(imports, place, &recorded, gated).await?, granted) {
-        (Gate::Closed(why), _) => return refuse(imports, place, wanted, HttpFailure::Denied(why)).await,
-        (_, Err(failure)) => return refuse(imports, place, wanted, failure).await,
-        (Gate::Open { hooks, verdicts }, Ok(_)) => (hooks, verdicts),
+    let effect = granted.clone().unwrap_or(class_of(&call.method, false));
+    let (grants, input) = (vec![GrantKind::Http], shown(&call));
+    let gated = Gated { name: TOOL, effect, grants, input, whole: wanted.digest };
+    let (hooks, verdicts, input) = match gate(imports, place, recorded, gated).await? {
+        Gate::Closed(why) => return Ok(Err(HttpFailure::Denied(why))),
+        Gate::Open { hooks, verdicts, replaced } => (hooks, verdicts, replaced),
     };
-    let started = HttpStarted { request: wanted, class, hooks, verdicts };
-    let entries = imports.recorder.record(place, vec![Draft::agent(place, started)], true).await?;
-    let (seq, key) = (entries[0].seq, entries[0].hash);
-    perform(imports, &way_out, place, seq, key_for(class, key), &call).await
+    let class = match granted {
+        Ok(class) => class,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let Some(input) = input else {
+        return Ok(Ok((HttpStarted { request: wanted.clone(), asked: None, class, hooks, verdicts }, call)));
+    };
+    let call = match replaced(way_out, &call, class, &input) {
+        Ok(call) => call,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let arguments = canonical::digest(&input).map_err(wasmtime::Error::msg)?;
+    let request = HttpRequest { digest: wanted.digest, arguments, ..told(&call) };
+    let asked = Some(wanted.arguments);
+    Ok(Ok((HttpStarted { request, asked, class, hooks, verdicts }, call)))
 }
 
-/// The key is for who honours it; to others it would say nothing.
-fn key_for(class: Effect, key: Digest) -> Option<String> {
-    (class == Effect::Idempotent).then(|| key.to_hex())
+/// The class of a request that is granted.
+fn class_granted(way_out: &WayOut, call: &HttpCall) -> std::result::Result<Effect, HttpFailure> {
+    let grant = way_out.egress.check(&way_out.pass(None), call)?;
+    Ok(class_of(&call.method, grant.honours_key))
+}
+
+/// The request with the URL that a hook gave it, if that is granted, and what it does is still what it was
+/// judged as.
+fn replaced(
+    way_out: &WayOut,
+    call: &HttpCall,
+    class: Effect,
+    input: &str,
+) -> std::result::Result<HttpCall, HttpFailure> {
+    let now: serde_json::Value = serde_json::from_str(input).unwrap_or_default();
+    let url = now["url"].as_str().unwrap_or_default().to_owned();
+    let call = HttpCall { url, ..call.clone() };
+    if canonical::digest(&shown(&call)) != canonical::digest(input) {
+        let why =
+            "a hook can replace the `url` of a request and nothing else: it is not shown all of the rest";
+        return Err(HttpFailure::Denied(why.into()));
+    }
+    let judged_as = class_granted(way_out, &call).map_err(|failure| match failure {
+        HttpFailure::Denied(why) => HttpFailure::Denied(format!("as a hook replaced it: {why}")),
+        other => other,
+    })?;
+    if judged_as == class {
+        Ok(call)
+    } else {
+        let why = "a hook replaced the URL with one where repeating the request does something else than it was judged for";
+        Err(HttpFailure::Denied(why.into()))
+    }
+}
+
+/// A request that is recorded as started, on its way.
+struct Sending {
+    start: u64,
+    /// For who honours it; to others it would say nothing.
+    key: Option<String>,
+    is_repeat: bool,
+}
+
+impl Sending {
+    fn of(start: &Entry, is_repeat: bool) -> Sending {
+        let is_keyed = matches!(&start.fact, Fact::HttpStarted(body) if body.class == Effect::Idempotent);
+        Sending { start: start.seq, key: is_keyed.then(|| start.hash.to_hex()), is_repeat }
+    }
 }
 
 /// What hooks are shown of a request.
@@ -158,20 +231,30 @@ async fn repeat(
     let Fact::HttpStarted(started) = &start.fact else {
         return Err(imports.recorder.differs(start.seq, "function", "another call".into(), FUNCTION.into()));
     };
-    let is_granted = way_out.egress.check(&way_out.pass(None), call).is_ok();
-    let (next, why) = match imports.recorder.next_try(start.seq) {
-        // It was sent, perhaps; that it may not be sent now does not undo it.
-        Some(_) if !is_granted => (None, Lost::Host),
-        next => (next, Lost::Limit),
-    };
-    let Some(n) = next else {
-        let lost = Fact::from(HttpLost { start: start.seq, why });
-        imports.recorder.record(place, vec![Draft::system(place, lost.clone())], true).await?;
-        return ended(imports, &lost).await;
+    // A hook may have replaced the URL.
+    let call = HttpCall { url: started.request.url.clone(), ..call.clone() };
+    if let Err(failure) = way_out.egress.check(&way_out.pass(None), &call) {
+        return lose(imports, place, start.seq, Lost::Host, Some(words(&failure))).await;
+    }
+    let Some(n) = imports.recorder.next_try(start.seq) else {
+        return lose(imports, place, start.seq, Lost::Limit, None).await;
     };
     let again = Draft::system(place, CallRetried { start: start.seq, n });
     imports.recorder.record(place, vec![again], true).await?;
-    perform(imports, way_out, place, start.seq, key_for(started.class, start.hash), call).await
+    perform(imports, way_out, place, Sending::of(start, true), &call).await
+}
+
+/// Records that it will not be known what came of a request.
+async fn lose(
+    imports: &mut StepImports,
+    place: Place,
+    start: u64,
+    why: Lost,
+    refused: Option<String>,
+) -> Result<Answered> {
+    let lost = Fact::from(HttpLost { start, why, refused });
+    imports.recorder.record(place, vec![Draft::system(place, lost.clone())], true).await?;
+    ended(imports, &lost).await
 }
 
 /// Sends a request that is started, and records what came of it.
@@ -179,23 +262,38 @@ async fn perform(
     imports: &mut StepImports,
     way_out: &WayOut,
     place: Place,
-    start: u64,
-    key: Option<String>,
+    sending: Sending,
     call: &HttpCall,
 ) -> Result<Answered> {
+    let Sending { start, key, is_repeat } = sending;
     let since = Instant::now();
     let result = way_out.egress.fetch(&way_out.pass(key.as_deref()), call).await;
     let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (outcome, blob) = outcome_of(result.clone());
-    let completed = Draft::agent(place, HttpCompleted { start: Some(start), request: None, outcome, ms });
+    // That it may not be sent now does not undo that it was, perhaps (R5).
+    if let Err(failure @ HttpFailure::Denied(_)) = &result
+        && is_repeat
+    {
+        return lose(imports, place, start, Lost::Host, Some(words(failure))).await;
+    }
+    let answered = result.clone().map(|HttpAnswer { status, headers, body }| http::Response {
+        status,
+        headers: headers_out(headers),
+        body,
+    });
+    let (outcome, blob) = outcome_of(result);
+    let completed = HttpCompleted { start: Some(start), request: None, outcome, ms };
     let blobs = blob.into_iter().collect();
-    imports.recorder.record_with(place, vec![completed], blobs, false).await?;
-    Ok(match result {
-        Ok(HttpAnswer { status, headers, body }) => {
-            Ok(http::Response { status, headers: headers_out(headers), body })
-        }
-        Err(failure) => Err(error_of(&outcome_of(Err(failure)).0)),
-    })
+    imports.recorder.record_with(place, vec![Draft::agent(place, completed)], blobs, false).await?;
+    Ok(answered.map_err(failure_out))
+}
+
+fn words(failure: &HttpFailure) -> String {
+    let words = match failure {
+        HttpFailure::Denied(why) | HttpFailure::Failed(why) => why,
+        HttpFailure::TimedOut => "it took too long",
+        HttpFailure::TooLarge => "the response is over its limit",
+    };
+    cut(words, DETAIL_BYTES_MAX)
 }
 
 /// As the journal keeps it; a large body as a blob.
@@ -223,9 +321,12 @@ fn outcome_of(result: std::result::Result<HttpAnswer, HttpFailure>) -> (HttpOutc
 /// A recorded end, as the harness is told it.
 async fn ended(imports: &mut StepImports, fact: &Fact) -> Result<Answered> {
     let Fact::HttpCompleted(HttpCompleted { outcome, .. }) = fact else {
-        return Ok(Err(http::Error::Unknown(
-            "it may have been sent before its host died or let go of it; it is not sent again".into(),
-        )));
+        let mut why =
+            "it may have been sent before its host died or let go of it; it is not sent again".to_owned();
+        if let Fact::HttpLost(HttpLost { refused: Some(refused), .. }) = fact {
+            why.push_str(&format!(", as it may not be sent now: {refused}"));
+        }
+        return Ok(Err(http::Error::Unknown(why)));
     };
     let HttpOutcome::Response { status, headers, body } = outcome else { return Ok(Err(error_of(outcome))) };
     let body = match body {

@@ -5,12 +5,13 @@
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
-    Asker, CallRetried, Fact, HookEvent, HookStarted, HookVerdict, QuestionAsked, TurnWaiting, UserAnswer,
-    WaitOn,
+    Asker, CallRetried, Fact, HookEvent, HookStarted, HookVerdict, Question, QuestionAsked, TurnWaiting,
+    UserAnswer, WaitOn,
 };
 use rewake_core::ids::Digest;
+use rewake_core::limits::cut;
 use rewake_core::replay::Recorded;
-use rewake_core::{ALLOW, CHOICES, after_binding, binding, canonical};
+use rewake_core::{ALLOW, CHOICES, after_binding, binding, canonical, question_id};
 use rewake_wire::{Outcome, Part, Sender};
 use serde_json::value::RawValue;
 use wasmtime::Result;
@@ -19,6 +20,9 @@ use super::StepImports;
 use crate::bundle::GrantKind;
 use crate::hooks::{self, Answer, Judged, Told, Tried, Used, Verdict, fold};
 use crate::record::Stop;
+
+/// Bytes of an input that a question shows; the whole stands in the journal.
+const ASKED_INPUT_BYTES_MAX: usize = 16 << 10;
 
 /// What hooks judge: one use of a tool, or a request.
 #[derive(Clone)]
@@ -108,13 +112,13 @@ pub(super) async fn people(
         let Some((hook, reason)) = verdict.asks.take() else { continue };
         let index = subject.place.index;
         match recorded.question(index) {
-            Some(question) => match recorded.answer(index, &question.id) {
+            Some(QuestionAsked { question, .. }) => match recorded.answer(index, &question.id) {
                 Some(answer) => verdict.denied = refused(answer),
                 None => open.push(question.id.clone()),
             },
             None => {
                 let asked = question(subject, hook, &reason);
-                open.push(asked.id.clone());
+                open.push(asked.question.id.clone());
                 drafts.push(Draft::system(subject.place, asked));
             }
         }
@@ -145,14 +149,36 @@ fn refused(answer: &UserAnswer) -> Option<String> {
 }
 
 fn question(subject: &Subject, hook: u32, reason: &str) -> QuestionAsked {
-    let Place { turn, step, ordinal, index } = subject.place;
-    QuestionAsked {
-        id: format!("ask-{turn}-{step}-{ordinal}-{index}"),
-        text: format!("May {} run with {}? {reason}", subject.name, subject.input),
-        choices: CHOICES.map(str::to_owned).to_vec(),
-        schema: None,
-        by: Asker::Hook(hook),
+    // What the model wrote comes last, on one line, and cannot push the rest out of sight.
+    let input = match serde_json::from_str::<serde_json::Value>(&subject.input) {
+        Ok(value) => value.to_string(),
+        Err(_) => subject.input.clone(),
+    };
+    let input = cut(&visible(&input), ASKED_INPUT_BYTES_MAX);
+    let text = format!("May {} run? {reason} Its input: {input}", subject.name);
+    let choices = CHOICES.map(str::to_owned).to_vec();
+    let question = Question { id: question_id(subject.place), text, choices, schema: None };
+    QuestionAsked { question, by: Asker::Hook(hook) }
+}
+
+/// JSON text in which characters that show nothing, or turn the reading direction, stand escaped: a person
+/// must see what is let pass.
+fn visible(json: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hidden(c) {
+            let mut units = [0; 2];
+            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(c);
+        }
     }
+    text
 }
 
 /// Tells hooks how uses ended: those that may replace the output first. A use is told to the harness only
@@ -228,11 +254,18 @@ async fn ask(
     let mut drafts = Vec::new();
     for judged in asked {
         let (index, hook) = (judged.place.index, judged.hook);
+        let start = recorded.asked(index, hook);
+        if let Some((seq, Fact::HookStarted(before))) = start.map(|start| (start.seq, &start.fact))
+            && before.binding != judged.binding
+        {
+            let (expected, got) = (before.binding.to_hex(), judged.binding.to_hex());
+            return Err(imports.recorder.differs(seq, "binding", expected, got));
+        }
         if let Some((seq, verdict)) = recorded.verdict(index, hook) {
             answers.push((judged.at, seq, verdict.clone()));
             continue;
         }
-        let start = recorded.asked(index, hook).map(|start| (start.seq, start.hash.to_hex()));
+        let start = start.map(|start| (start.seq, start.hash.to_hex()));
         drafts.push(asking(imports, &judged, start.as_ref()));
         open.push((judged, start));
     }
@@ -294,6 +327,8 @@ pub(crate) enum Gate {
         hooks: Vec<u32>,
         /// Their verdicts' seqs.
         verdicts: Vec<u64>,
+        /// What they were shown last, where one of them replaced it.
+        replaced: Option<String>,
     },
     /// It may not: why.
     Closed(String),
@@ -309,8 +344,11 @@ pub(crate) async fn gate(
     gated: Gated,
 ) -> Result<Gate> {
     let Gated { name, effect, grants, input, whole } = gated;
-    let hooks = hooks::matching(&imports.cx, HookEvent::PreToolUse, &Tried { name, effect, grants });
-    // One that may replace inputs has nothing to replace here: it judges like the others.
+    let mut hooks = hooks::matching(&imports.cx, HookEvent::PreToolUse, &Tried { name, effect, grants });
+    // Whoever was asked keeps its say, even if what may be done is another now.
+    hooks.extend(recorded.judges(place.index));
+    hooks.sort_unstable();
+    hooks.dedup();
     let arguments = canonical::digest(&input).map_err(wasmtime::Error::msg)?;
     let subject = Subject {
         place,
@@ -325,13 +363,11 @@ pub(crate) async fn gate(
     let mut subjects = [subject];
     let mut verdicts = before(imports, place, &mut subjects, recorded).await?;
     let mut verdict = verdicts.pop().unwrap_or_default();
-    let [subject] = &subjects;
-    if subject.arguments != arguments {
-        return Ok(Gate::Closed(format!("a hook replaced the input of {name}, which cannot be replaced")));
-    }
-    people(imports, place, vec![(subject, &mut verdict)], recorded).await?;
+    people(imports, place, vec![(&subjects[0], &mut verdict)], recorded).await?;
+    let [subject] = subjects;
+    let replaced = (subject.arguments != arguments).then_some(subject.input);
     match verdict.denied {
         Some(why) => Ok(Gate::Closed(why)),
-        None => Ok(Gate::Open { hooks: subject.hooks.clone(), verdicts: verdict.seqs }),
+        None => Ok(Gate::Open { hooks: subject.hooks, verdicts: verdict.seqs, replaced }),
     }
 }

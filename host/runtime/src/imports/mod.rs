@@ -57,10 +57,10 @@ impl Imports for StepImports {
     fn session_blob(
         &mut self,
         digest: String,
-        _offset: u32,
-        _length: u32,
+        offset: u32,
+        length: u32,
     ) -> BoxFuture<'_, Result<std::result::Result<Vec<u8>, String>>> {
-        Box::pin(async move { Ok(session::blob(self, &digest)) })
+        Box::pin(session::blob(self, digest, offset, length))
     }
 
     fn session_say(&mut self, parts: Vec<types::Part>) -> BoxFuture<'_, Result<u32>> {

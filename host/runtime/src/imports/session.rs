@@ -14,6 +14,8 @@ use crate::slice;
 
 /// Bytes of the name of an author's own kind.
 const KIND_BYTES_MAX: usize = 128;
+/// Bytes of a blob that are read at once.
+const BLOB_READ_BYTES_MAX: usize = 4 << 20;
 
 pub(super) fn info(imports: &mut StepImports) -> session::SessionInfo {
     imports.recorder.count("session.info");
@@ -33,43 +35,90 @@ pub(super) async fn events(
     slice: session::Slice,
 ) -> wasmtime::Result<Vec<session::Event>> {
     const FUNCTION: &str = "session.events";
-    let asked = digest_of_slice(&slice);
-    let recorded = imports.recorder.recorded(FUNCTION)?;
-    let at = match &recorded {
-        Some(Observed::Events { slice, head, .. }) if *slice == asked => Some(*head),
-        Some(Observed::Events { slice, .. }) => {
-            let (expected, got) = (slice.to_hex(), asked.to_hex());
-            return Err(imports.recorder.differs(0, "slice", expected, got));
-        }
-        _ => None,
-    };
-    let head = match at {
-        Some(head) => head,
-        None => imports.recorder.port().head().await.map_err(|why| imports.recorder.unrecorded(why))?,
-    };
+    let asked = digest_of(&slice)?;
+    let recorded = recorded_read(imports, FUNCTION, asked)?;
+    let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
     let events = match slice::read(cx.store.as_ref(), &cx.id, &slice, head).await {
         Ok(events) => events,
         Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
     };
-    let result = digest_of_events(&events);
+    let result = digest_of(&events)?;
+    read_as(imports, recorded, Observed::Events { slice: asked, head, result }, result)?;
+    Ok(events)
+}
+
+/// Bytes of a blob that an event of this session names: a response that was too large for its entry. Recorded
+/// as a slice is: a blob never changes, but what names it may come later.
+pub(super) async fn blob(
+    imports: &mut StepImports,
+    digest: String,
+    offset: u32,
+    length: u32,
+) -> wasmtime::Result<Result<Vec<u8>, String>> {
+    const FUNCTION: &str = "session.blob";
+    let asked = digest_of(&(&digest, offset, length))?;
+    let recorded = recorded_read(imports, FUNCTION, asked)?;
+    let head = head(imports, recorded).await?;
+    let cx = imports.cx.clone();
+    let read = match Digest::from_hex(&digest) {
+        Some(blob) => slice::blob(cx.store.as_ref(), &cx.id, &blob, head).await,
+        None => Ok(None),
+    };
+    let bytes = match read {
+        Ok(Some(bytes)) => {
+            let from = (offset as usize).min(bytes.len());
+            let to = from.saturating_add((length as usize).min(BLOB_READ_BYTES_MAX)).min(bytes.len());
+            Ok(bytes[from..to].to_vec())
+        }
+        Ok(None) => Err(format!("no event of this session names the blob {:?}", cut_chars(&digest, 100))),
+        Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
+    };
+    let result = digest_of(&bytes)?;
+    read_as(imports, recorded, Observed::Blob { asked, head, result }, result)?;
+    Ok(bytes)
+}
+
+/// What is recorded of a read of the own journal: the head then, and the result's digest. A replay reads
+/// again what was read.
+fn recorded_read(
+    imports: &mut StepImports,
+    function: &'static str,
+    asked: Digest,
+) -> wasmtime::Result<Option<(u64, Digest)>> {
+    let (before, head, result) = match imports.recorder.recorded(function)? {
+        Some(Observed::Events { slice, head, result }) => (slice, head, result),
+        Some(Observed::Blob { asked, head, result }) => (asked, head, result),
+        _ => return Ok(None),
+    };
+    if before == asked {
+        return Ok(Some((head, result)));
+    }
+    Err(imports.recorder.differs(0, "asked", before.to_hex(), asked.to_hex()))
+}
+
+/// Up to where a read goes: as far as it went before, or as the journal goes now.
+async fn head(imports: &mut StepImports, recorded: Option<(u64, Digest)>) -> wasmtime::Result<u64> {
     match recorded {
-        Some(Observed::Events { result: before, .. }) if before != result => {
-            Err(imports.recorder.differs(0, "result", before.to_hex(), result.to_hex()))
-        }
-        Some(_) => Ok(events),
-        None => {
-            imports.recorder.observed(Observed::Events { slice: asked, head, result })?;
-            Ok(events)
-        }
+        Some((head, _)) => Ok(head),
+        None => imports.recorder.port().head().await.map_err(|why| imports.recorder.unrecorded(why)),
     }
 }
 
-/// Only bytes that an event shows as a blob to be read can be read, and none does yet: what entries keep as
-/// blobs, a harness was given when it asked for it.
-pub(super) fn blob(imports: &mut StepImports, digest: &str) -> Result<Vec<u8>, String> {
-    imports.recorder.count("session.blob");
-    Err(format!("no event of this session names the blob {:?}", cut_chars(digest, 100)))
+/// Keeps what a read came to; of one that is recorded, it must be the same.
+fn read_as(
+    imports: &mut StepImports,
+    recorded: Option<(u64, Digest)>,
+    observed: Observed,
+    result: Digest,
+) -> wasmtime::Result<()> {
+    match recorded {
+        Some((_, before)) if before != result => {
+            Err(imports.recorder.differs(0, "result", before.to_hex(), result.to_hex()))
+        }
+        Some(_) => Ok(()),
+        None => imports.recorder.observed(observed),
+    }
 }
 
 pub(super) async fn say(imports: &mut StepImports, parts: Vec<types::Part>) -> wasmtime::Result<u32> {
@@ -128,10 +177,6 @@ async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> 
     Ok(seq_out(entries[0].seq))
 }
 
-fn digest_of_slice(slice: &session::Slice) -> Digest {
-    Digest::of(&serde_json::to_vec(slice).expect("a slice holds numbers and names"))
-}
-
-fn digest_of_events(events: &[session::Event]) -> Digest {
-    Digest::of(&serde_json::to_vec(events).expect("events hold numbers and texts"))
+fn digest_of(what: &impl serde::Serialize) -> wasmtime::Result<Digest> {
+    Ok(Digest::of(&serde_json::to_vec(what)?))
 }

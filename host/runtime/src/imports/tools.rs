@@ -3,9 +3,11 @@
 
 use rewake_bindings::types::{ToolDef, ToolResult, ToolUse};
 use rewake_core::entry::{Draft, Entry, Place};
+use rewake_core::error::Refusal;
 use rewake_core::fact::{
     CallRetried, Fact, Lost, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
+use rewake_core::limits::USES_MAX;
 use rewake_core::qualified;
 use rewake_core::replay::Recorded;
 use rewake_wire::Outcome;
@@ -87,8 +89,15 @@ fn end_of(completed: &ToolCompleted) -> End {
 }
 
 /// Runs the uses side by side; the results are in the order of the uses.
-pub(super) async fn call(imports: &mut StepImports, uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
+pub(super) async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
     let (place, recorded) = imports.recorder.begin(FUNCTION)?;
+    // Before anything is made of each: there may be as many as fit a guest's memory. What is recorded never
+    // has so many, and is compared below.
+    if uses.len() > USES_MAX && recorded.is_none() {
+        let (got, max) = (uses.len() as u64, USES_MAX as u64);
+        return Err(imports.recorder.stopped(Refusal::Limit { what: "tool uses of one call", got, max }));
+    }
+    uses.truncate(USES_MAX + 1);
     let mut uses: Vec<Use> = (0u32..)
         .zip(uses)
         .map(|(index, one)| Use {

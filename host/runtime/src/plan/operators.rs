@@ -1,17 +1,38 @@
 //! Operators' hooks: the bundles that bring them, and their order. Every session gets them, before its own;
 //! no bundle can leave one out. Grants them nothing: what they ask for is allowed as anything else is.
 
-use super::PlanError;
-use crate::bundle::{Bundle, BundleSet, Component, Kind};
-use crate::config::{HookBundle, Rules};
+use rewake_core::fact::PluginKind;
 
-/// The bundles of operators' hooks that are named by a path and not of the session anyway.
-pub(super) fn bundles(rules: &Rules, set: &BundleSet) -> Result<Vec<Bundle>, PlanError> {
+use super::PlanError;
+use crate::bundle::{Bundle, BundleSet, Component};
+use crate::config::{HookBundle, OperatorHook, Rules};
+
+/// The operator's hooks, each with the name of the bundle that has it.
+pub(super) struct Operators<'a> {
+    /// The bundles that are named by a path and not of the session anyway.
+    pub(super) bundles: Vec<Bundle>,
+    hooks: Vec<(&'a OperatorHook, String)>,
+}
+
+/// Reads the bundles that operators' hooks name by a path.
+pub(super) fn load<'a>(
+    rules: &'a Rules,
+    set: &BundleSet,
+    component_bytes_max: u64,
+) -> Result<Operators<'a>, PlanError> {
     let mut bundles: Vec<Bundle> = Vec::new();
+    let mut hooks = Vec::new();
     for hook in &rules.hooks {
-        let HookBundle::Path(path) = &hook.bundle else { continue };
-        let bundle = Bundle::load(path)?;
+        let path = match &hook.bundle {
+            HookBundle::Named(name) => {
+                hooks.push((hook, name.clone()));
+                continue;
+            }
+            HookBundle::Path(path) => path,
+        };
+        let bundle = Bundle::load_within(path, component_bytes_max)?;
         let name = bundle.name().as_str();
+        hooks.push((hook, name.to_owned()));
         let known = set.get(name).or_else(|| bundles.iter().find(|known| known.name() == bundle.name()));
         match known {
             Some(known) if known.digest() == bundle.digest() => {}
@@ -23,7 +44,7 @@ pub(super) fn bundles(rules: &Rules, set: &BundleSet) -> Result<Vec<Bundle>, Pla
             None => bundles.push(bundle),
         }
     }
-    Ok(bundles)
+    Ok(Operators { bundles, hooks })
 }
 
 /// The operator's hooks, in the order of the rules. One that names a bundle by its name is for sessions
@@ -31,17 +52,14 @@ pub(super) fn bundles(rules: &Rules, set: &BundleSet) -> Result<Vec<Bundle>, Pla
 pub(super) fn hooks<'a>(
     rules: &Rules,
     set: &'a BundleSet,
-    operators: &'a [Bundle],
+    operators: &'a Operators<'_>,
 ) -> Result<Vec<(&'a Bundle, &'a Component)>, PlanError> {
     let mut hooks = Vec::new();
-    for hook in &rules.hooks {
-        let name = match &hook.bundle {
-            HookBundle::Named(name) => name.clone(),
-            HookBundle::Path(path) => Bundle::load(path)?.name().as_str().to_owned(),
-        };
-        let known = set.get(&name).or_else(|| operators.iter().find(|bundle| bundle.name().as_str() == name));
+    for (hook, name) in &operators.hooks {
+        let known =
+            set.get(name).or_else(|| operators.bundles.iter().find(|bundle| bundle.name().as_str() == name));
         let Some(bundle) = known else { continue };
-        match bundle.component(&hook.component).filter(|found| found.kind() == Kind::Hook) {
+        match bundle.component(&hook.component).filter(|found| found.kind() == PluginKind::Hook) {
             Some(found) if hooks.iter().any(|(_, other): &(_, &Component)| std::ptr::eq(*other, found)) => {}
             Some(found) => hooks.push((bundle, found)),
             None => {

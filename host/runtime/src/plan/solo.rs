@@ -8,7 +8,7 @@ use rewake_core::fact::{AgentPin, Created};
 use rewake_core::ids::Digest;
 
 use super::{NewSession, Offered, Pins, PlanError, bundle_pin, hook_pins, list_tools, ready, tool_pin};
-use crate::bundle::{Bundle, Kind};
+use crate::bundle::{Bundle, PluginKind};
 use crate::components::Components;
 use crate::config::Rules;
 use crate::grants::Asked;
@@ -31,11 +31,11 @@ pub(crate) async fn plan(
     let mut listed = Vec::new();
     let mut hooks = Vec::new();
     for component in bundle.components() {
-        if component.kind() == Kind::Harness {
+        if component.kind() == PluginKind::Harness {
             continue;
         }
         let index = pins.component(bundle, component)?;
-        if component.kind() == Kind::Hook {
+        if component.kind() == PluginKind::Hook {
             ready(components, bundle, component).await?;
             hooks.extend(hook_pins(bundle, component, index)?);
             continue;

@@ -71,7 +71,7 @@ fn fill(bring: &Bring, folder: &Path) -> Result<Staged, WorkspaceError> {
         move |source| WorkspaceError::Io { path, source }
     };
     let new = folder.join(TREE);
-    let copied = copy_in(&bring.from, &new)?;
+    let copied = copy_in(&bring.from, &new, bring.quota)?;
     let workspace = path(&bring.data, &bring.session);
     let mut came = BTreeSet::new();
     if !bring.replaces {

@@ -108,6 +108,37 @@ pub(super) async fn keys(store: &dyn Store) {
     }
 }
 
+/// Controls have room of their own, whatever the inbox is full of: who has filled it can still answer,
+/// interrupt and stop. That room is bounded too, for each sender and kind.
+pub(super) async fn controls_have_room(store: &dyn Store) {
+    let mut tale = Tale::new("ses_controls");
+    let session = tale.session.clone();
+    store.create(tale.creation()).await.unwrap();
+    for _ in 0..limits::INBOX_ROWS_MAX / 4 {
+        store.send(&session, operator("a"), message("x"), None).await.unwrap();
+    }
+    let controls = [
+        Command::Answer { question: "q".into(), value: "1".into() },
+        Command::Interrupt { turn: 1 },
+        Command::Stop { reason: "enough".into() },
+    ];
+    for command in &controls {
+        for _ in 0..limits::INBOX_CONTROLS_MAX {
+            store.send(&session, operator("a"), command.clone(), None).await.unwrap();
+        }
+        let refused = store.send(&session, operator("a"), command.clone(), None).await;
+        assert!(matches!(refused, Err(StoreError::Refused(Refusal::Limit { .. }))), "{refused:?}");
+        store.send(&session, operator("b"), command.clone(), None).await.expect("another sender's room");
+    }
+    let refused = store.send(&session, operator("a"), message("x"), None).await;
+    assert!(matches!(refused, Err(StoreError::Refused(Refusal::Limit { .. }))), "{refused:?}");
+    let mut append = tale.append(1);
+    append.taken = vec![1, limits::INBOX_ROWS_MAX as u64 / 4 + 1];
+    store.append(append).await.unwrap();
+    store.send(&session, operator("a"), message("x"), None).await.expect("one message was taken in");
+    store.send(&session, operator("a"), controls[0].clone(), None).await.expect("one answer was taken in");
+}
+
 /// An inbox is bounded, and so is each sender's part of it.
 pub(super) async fn limits(store: &dyn Store) {
     let mut tale = Tale::new("ses_limits");

@@ -47,6 +47,28 @@ pub(super) async fn epochs(store: &dyn Store) {
     assert!(matches!(store.append(tale.append(1)).await, Err(StoreError::Fenced { .. })));
 }
 
+/// A lease that ends later than any that is given now was given before the clock went back: it is cut, so
+/// that it cannot hold a session for years. Whoever lives renews it in time.
+pub(super) async fn cut_if_too_long(store: &dyn Store) {
+    const YEAR_MS: u64 = 365 * 24 * 60 * 60 * 1_000;
+    let tale = Tale::new("ses_far");
+    let session = tale.session.clone();
+    let (one, two) = (host("host_1"), host("host_2"));
+    store.create(tale.creation()).await.unwrap();
+    let far = store.acquire(&session, &one, YEAR_MS, &|_| false).await.unwrap();
+    let before = store.now().0;
+    let busy = store.acquire(&session, &two, 60_000, &|_| false).await;
+    let Err(StoreError::Busy { holder, expires_at, .. }) = busy else { panic!("{busy:?}") };
+    let after = store.now().0;
+    assert!((before + 60_000..=after + 60_000).contains(&expires_at.0), "{expires_at}");
+    let held = store.holder(&session).await.unwrap().unwrap();
+    assert_eq!((holder, held.expires_at, held.epoch), (one.clone(), expires_at, far.epoch));
+    let busy = store.acquire(&session, &two, 120_000, &|_| false).await;
+    assert!(matches!(busy, Err(StoreError::Busy { expires_at: same, .. }) if same == expires_at));
+    let renewed = store.renew(&far, 120_000).await.expect("it is still its own");
+    assert!(renewed.expires_at > expires_at);
+}
+
 /// A lease is another's until it has ended, or until its host is known to be dead.
 pub(super) async fn busy_expired_dead(store: &dyn Store) {
     let tale = Tale::new("ses_busy");

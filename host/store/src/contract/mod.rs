@@ -28,8 +28,10 @@ pub async fn check(store: &dyn Store) {
     inbox::nothing_is_overlooked_at_the_end(store).await;
     inbox::keys(store).await;
     inbox::limits(store).await;
+    inbox::controls_have_room(store).await;
     leases::epochs(store).await;
     leases::busy_expired_dead(store).await;
+    leases::cut_if_too_long(store).await;
     bulk::states(store).await;
     bulk::snapshots(store).await;
     bulk::blobs(store).await;

@@ -136,13 +136,15 @@ impl Kept {
                 false => Err(checks::key_reused(key, sent.row.n)),
             };
         }
-        let untaken = || self.inbox.iter().filter(|sent| sent.taken_seq.is_none());
+        let lane = checks::Lane::of(&command);
+        let is_of_lane = |sent: &&Sent| checks::Lane::of(&sent.row.command) == lane;
+        let untaken = || self.inbox.iter().filter(|sent| sent.taken_seq.is_none()).filter(is_of_lane);
         checks::Inbox {
             status: self.projection.status,
             untaken: untaken().count() as u64,
             untaken_of_sender: untaken().filter(|sent| sent.row.sender == sender).count() as u64,
         }
-        .admit()?;
+        .admit(lane)?;
         let n = self.through() + 1;
         self.inbox.push(Sent { row: Row { n, sender, command }, key, taken_seq: None });
         Ok(n)

@@ -76,11 +76,12 @@ impl MemoryStore {
         let mut all = self.lock();
         let now = all.now();
         let kept = all.session_mut(session)?;
-        if let Some((holder, expires_at)) = &kept.held
+        if let Some((holder, expires_at)) = &mut kept.held
             && holder != host
             && *expires_at > now
             && !dead(holder)
         {
+            *expires_at = (*expires_at).min(end(now, ttl_ms));
             return Err(StoreError::Busy {
                 session: session.clone(),
                 holder: holder.clone(),

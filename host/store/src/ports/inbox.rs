@@ -13,9 +13,10 @@ pub trait Inbox {
     /// acknowledges the same row again, even after the session's end.
     ///
     /// # Errors
-    /// `NotFound`; `Refused` if the command is none, the session has ended, the inbox or the sender's
-    /// quarter of it is full, or the key came with something else before. `Unknown`: send again with the
-    /// same key.
+    /// `NotFound`; `Refused` if the command is none, the session has ended, there is no room for it, or the
+    /// key came with something else before. `Unknown`: send again with the same key. Messages have room in
+    /// the inbox and in the sender's quarter of it; answers, interrupts and stops each have some of their own
+    /// for every sender, so that a full inbox keeps none of them out.
     fn send<'a>(
         &'a self,
         session: &'a SessionId,

@@ -23,6 +23,9 @@ pub trait Leases {
     /// it, or if `dead` says that its host is. After a crash the epoch was used up or not; it is never
     /// given twice. From then on every append under an older epoch is fenced.
     ///
+    /// Another's lease that ends later than this one would is cut to that end: all hosts ask for the same
+    /// time, so the clock has gone back since it was given. Its host, if it lives, renews it before.
+    ///
     /// # Errors
     /// `Busy` if a host that lives has it; `NotFound`.
     fn acquire<'a>(

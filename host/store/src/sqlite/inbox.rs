@@ -24,8 +24,9 @@ impl Inbox for SqliteStore {
             checks::command(&command, key.as_deref())?;
             let id = self.shared.keys(session).await?.session;
             let sender = checks::sender_text(&sender);
+            let lane = checks::Lane::of(&command);
             let command = checks::command_text(&command);
-            self.ask(Send { session: id, name: session.clone(), sender, command, key }).await
+            self.ask(Send { session: id, name: session.clone(), sender, lane, command, key }).await
         })
     }
 
@@ -78,9 +79,14 @@ struct Send {
     session: i64,
     name: SessionId,
     sender: String,
+    lane: checks::Lane,
     command: String,
     key: Option<String>,
 }
+
+/// The untaken rows of a session in one lane: all, and those of a sender.
+const UNTAKEN: &str = "SELECT count(*), coalesce(sum(sender = ?), 0) FROM inbox WHERE session = ? \
+                       AND taken_seq IS NULL AND json_extract(command, '$.type') = ?";
 
 impl Operation for Send {
     type Output = u64;
@@ -91,12 +97,9 @@ impl Operation for Send {
                 return Ok(n);
             }
             let row = sqlx::query(
-                "SELECT s.status, (SELECT coalesce(max(n), 0) FROM inbox WHERE session = s.id), \
-                 (SELECT count(*) FROM inbox WHERE session = s.id AND taken_seq IS NULL), \
-                 (SELECT count(*) FROM inbox WHERE session = s.id AND taken_seq IS NULL AND sender = ?) \
+                "SELECT s.status, (SELECT coalesce(max(n), 0) FROM inbox WHERE session = s.id) \
                  FROM sessions AS s WHERE s.id = ?",
             )
-            .bind(self.sender.as_str())
             .bind(self.session)
             .fetch_optional(&mut *connection)
             .await?
@@ -105,8 +108,14 @@ impl Operation for Send {
             let status = checks::status(status).ok_or_else(|| {
                 StoreError::corrupt(format!("the status of {}", self.name), format!("{status:?} is none"))
             })?;
-            let (untaken, untaken_of_sender) = (rows::number(&row, 2)?, rows::number(&row, 3)?);
-            checks::Inbox { status, untaken, untaken_of_sender }.admit()?;
+            let held = sqlx::query(UNTAKEN)
+                .bind(self.sender.as_str())
+                .bind(self.session)
+                .bind(self.lane.as_str())
+                .fetch_one(&mut *connection)
+                .await?;
+            let (untaken, untaken_of_sender) = (rows::number(&held, 0)?, rows::number(&held, 1)?);
+            checks::Inbox { status, untaken, untaken_of_sender }.admit(self.lane)?;
             let n = rows::number(&row, 1)? + 1;
             sqlx::query(
                 "INSERT INTO inbox (session, n, sender, command, dedup_key, at) VALUES (?, ?, ?, ?, ?, ?)",

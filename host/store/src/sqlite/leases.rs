@@ -27,7 +27,7 @@ impl Leases for SqliteStore {
             let holder = self.holder(session).await?;
             let dead = holder.filter(|lease| lease.expires_at > now() && dead(&lease.host));
             let id = self.shared.keys(session).await?.session;
-            self.ask(Acquire { id, session: session.clone(), host: host.clone(), ttl_ms, dead }).await
+            self.ask(Acquire { id, session: session.clone(), host: host.clone(), ttl_ms, dead }).await?
         })
     }
 
@@ -96,6 +96,11 @@ fn end(ttl_ms: u64) -> Timestamp {
     Timestamp(now().0.saturating_add(i64::try_from(ttl_ms).unwrap_or(i64::MAX)))
 }
 
+async fn set_end(connection: &mut SqliteConnection, id: i64, end: Timestamp) -> sqlx::Result<()> {
+    let query = sqlx::query("UPDATE leases SET expires_at = ? WHERE session = ?").bind(end.0).bind(id);
+    query.execute(connection).await.map(|_| ())
+}
+
 /// Takes a lease.
 struct Acquire {
     id: i64,
@@ -107,11 +112,13 @@ struct Acquire {
 }
 
 impl Operation for Acquire {
-    type Output = Lease;
+    /// Being busy is an answer, not a refusal: the lease that is in the way may have been cut.
+    type Output = crate::Result<Lease>;
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<Lease, Stop>> {
+    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<Self::Output, Stop>> {
         Box::pin(async move {
             let held = Held::read(connection, self.id).await?;
+            let expires_at = end(self.ttl_ms);
             let epoch = held.position.epoch + 1;
             let is_dead = self.dead.as_ref().is_some_and(|lease| held.is_of(lease));
             if let Some(lease) = held.lease(&self.session)
@@ -119,15 +126,16 @@ impl Operation for Acquire {
                 && lease.expires_at > now()
                 && !is_dead
             {
-                return Err(StoreError::Busy {
+                if lease.expires_at > expires_at {
+                    set_end(connection, self.id, expires_at).await?;
+                }
+                return Ok(Err(StoreError::Busy {
                     session: lease.session,
                     holder: lease.host,
                     process: None,
-                    expires_at: lease.expires_at,
-                }
-                .into());
+                    expires_at: lease.expires_at.min(expires_at),
+                }));
             }
-            let expires_at = end(self.ttl_ms);
             sqlx::query("UPDATE sessions SET epoch = ? WHERE id = ?")
                 .bind(epoch as i64)
                 .bind(self.id)
@@ -142,7 +150,7 @@ impl Operation for Acquire {
             .bind(expires_at.0)
             .execute(connection)
             .await?;
-            Ok(Lease { session: self.session.clone(), host: self.host.clone(), epoch, expires_at })
+            Ok(Ok(Lease { session: self.session.clone(), host: self.host.clone(), epoch, expires_at }))
         })
     }
 }
@@ -170,11 +178,7 @@ impl Operation for Renew {
                 .into());
             }
             let expires_at = end(self.ttl_ms);
-            sqlx::query("UPDATE leases SET expires_at = ? WHERE session = ?")
-                .bind(expires_at.0)
-                .bind(self.id)
-                .execute(connection)
-                .await?;
+            set_end(connection, self.id, expires_at).await?;
             Ok(Lease { expires_at, ..self.lease.clone() })
         })
     }

@@ -57,6 +57,17 @@ pub enum Op {
         /// The requests.
         fetches: Vec<Fetch>,
     },
+    /// Reads the blob that the last `http.completed` names, or another one; learns its length and its
+    /// beginning.
+    Blob {
+        /// Its digest.
+        digest: Option<String>,
+        /// Where to begin.
+        #[serde(default)]
+        offset: u32,
+        /// How many bytes.
+        length: u32,
+    },
     /// Opens a file and keeps it open to the step's end.
     Hold {
         /// An absolute path.

@@ -98,6 +98,16 @@ impl Script {
                     events.into_iter().map(|event| format!("{}@{}", event.kind, event.seq)).collect();
                 self.learn(format!("events: {}", shown.join(" ")));
             }
+            Op::Blob { digest, offset, length } => {
+                let digest = digest.or_else(|| last_body(cx)).unwrap_or_default();
+                match cx.blob(&digest, offset, length) {
+                    Ok(bytes) => {
+                        let text: String = String::from_utf8_lossy(&bytes).chars().take(20).collect();
+                        self.learn(format!("blob: {} bytes: {text}", bytes.len()));
+                    }
+                    Err(error) => self.learn(format!("no blob: {error}")),
+                }
+            }
             Op::Title { text } => cx.set_title(&text),
             Op::Activity { text } => cx.set_activity(&text),
             Op::Log { text, times } => {
@@ -199,4 +209,14 @@ fn grow() {
     while black_box(kept.len()) < 1 << 20 {
         kept.push(black_box(vec![1; 1 << 20]));
     }
+}
+
+/// The digest of the last response's body, if that is a blob.
+fn last_body(cx: &Session) -> Option<String> {
+    let kinds = vec!["http.completed".to_owned()];
+    let newest = Slice { kinds, after: 0, before: None, limit: 1, newest_first: true };
+    let event = cx.events(&newest).into_iter().next()?;
+    let data: serde_json::Value = serde_json::from_str(event.data.as_str()).ok()?;
+    let digest = data.pointer("/outcome/response/body/blob/digest")?;
+    digest.as_str().map(str::to_owned)
 }

@@ -117,6 +117,7 @@ fn how_often_it_was_taken_up_is_not_told() {
         host_version: "0".into(),
         snapshot_seq: None,
         folded: 1,
+        again: None,
     };
     let fired = |source, seq| {
         let event = HookEvent::SessionStart;

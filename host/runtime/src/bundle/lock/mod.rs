@@ -15,8 +15,8 @@ use rewake_core::ids::Digest;
 use super::digest::shown;
 use super::error::{Error, Problem, SourceText, quote, quote_all};
 use super::load::Bundle;
-use super::manifest::Kind;
 use super::names::{Name, Use};
+use rewake_core::fact::PluginKind;
 
 /// The name of the lock's file in a bundle.
 pub const LOCK_FILE: &str = "bundle.lock";
@@ -161,7 +161,7 @@ impl Lock {
                 "the contract"
             } else if locked.imports != inspected.imports {
                 "the imports"
-            } else if locked.tools.is_empty() == (component.kind() == Kind::Tool) {
+            } else if locked.tools.is_empty() == (component.kind() == PluginKind::Tool) {
                 "the tools"
             } else {
                 continue;

@@ -2,7 +2,7 @@
 //!
 //! Knows the table, not the component's bytes.
 
-use rewake_core::fact::OnError;
+use rewake_core::fact::{HookEvent, OnError, PluginKind};
 use rewake_core::grant::{Access, Scheme};
 use serde_spanned::Spanned;
 
@@ -11,10 +11,10 @@ use super::super::asks::{
 };
 use super::super::error::{Invalid, quote, quote_all};
 use super::super::limits::MEMORY_BYTES_MAX;
-use super::super::matcher::{HookEvent, Matcher};
+use super::super::matcher::Matcher;
 use super::super::names::{artifact_path, component_name, duration, file_path, mount_path, size_bytes};
 use super::super::reader::Fields;
-use super::{Declared, HOOK_TIMEOUT_DEFAULT, Kind, Limits, On};
+use super::{Declared, HOOK_TIMEOUT_DEFAULT, Limits, On};
 
 const SIZE: &str = "a size such as \"64MiB\"";
 const DURATION: &str = "a duration such as \"5s\"";
@@ -23,7 +23,7 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
     let name = fields.checked(name.span(), component_name(name.get_ref()));
     fields.require("kind", "\"tool\"");
     fields.require("source", "\"name.wasm\"");
-    let kind = fields.one_of("kind", &Kind::ALL.map(|kind| (kind.name(), kind)));
+    let kind = fields.one_of("kind", &PluginKind::ALL.map(|kind| (kind.as_str(), kind)));
     let source = fields.parsed("source", "a path", source);
     let build = fields.some_text("build").map(Spanned::into_inner);
     let artifact = fields.parsed("artifact", "a path", artifact_path);
@@ -37,7 +37,7 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
     let limits = fields.table("limits").map(limits).unwrap_or_default();
     let on: Vec<On> = fields.tables("on").into_iter().filter_map(on).collect();
     if let Some(kind) = &kind {
-        check_kind(&fields, *kind.get_ref(), &asks);
+        check_kind(&fields, *kind.get_ref(), &asks, &limits);
     }
     fields.refuse_unknown(|key| match key {
         "fs" | "http" => Some(format!("move it into {}", fields.label_of("asks"))),
@@ -75,19 +75,23 @@ fn source(text: &str) -> Result<String, Invalid> {
 }
 
 /// Keys that only one kind of component can have, and what that kind cannot ask for.
-fn check_kind(fields: &Fields<'_>, kind: Kind, asks: &Asks) {
-    if kind == Kind::Hook && !fields.has("on") {
+fn check_kind(fields: &Fields<'_>, kind: PluginKind, asks: &Asks, limits: &Limits) {
+    if kind == PluginKind::Hook && !fields.has("on") {
         let label = fields.label_of("on");
         let message = format!("{} is a hook and says nowhere when it runs", fields.label());
         fields.report(fields.span(), Invalid::new(message).help(format!("add [{label}] with an `event`")));
     }
-    for (key, only) in [("on", Kind::Hook), ("state_version", Kind::Harness)] {
+    for (key, only) in [("on", PluginKind::Hook), ("state_version", PluginKind::Harness)] {
         if fields.has(key) && kind != only {
             let message = format!("`{key}` is for a {only}, and {} is a {kind}", fields.label());
             fields.report(fields.key_span(key), Invalid::new(message).help("take it out, or change `kind`"));
         }
     }
-    if kind == Kind::Harness && asks.fs.iter().any(|ask| ask.access == Access::ReadWrite) {
+    if limits.output_bytes.is_some() && kind != PluginKind::Tool {
+        let message = format!("`output` is of what a tool returns, and {} is a {kind}", fields.label());
+        fields.report(fields.key_span("limits"), Invalid::new(message).help("take it out of the limits"));
+    }
+    if kind == PluginKind::Harness && asks.fs.iter().any(|ask| ask.access == Access::ReadWrite) {
         let message = format!("{} is a harness and asks to write files", fields.label());
         let help = "a harness's mounts are read-only (access = \"ro\"): tools change files";
         fields.report(fields.key_span("asks"), Invalid::new(message).help(help));
@@ -202,11 +206,11 @@ fn limits(fields: Fields<'_>) -> Limits {
 
 fn on(fields: Fields<'_>) -> Option<On> {
     fields.require("event", "\"PreToolUse\"");
-    let event = fields.one_of("event", &HookEvent::ALL.map(|event| (event.name(), event)));
-    if let Some(event) = event.as_ref().filter(|event| event.get_ref().fired().is_none()) {
-        let fired = HookEvent::ALL.into_iter().filter(|event| event.fired().is_some()).map(HookEvent::name);
+    let event = fields.one_of("event", &HookEvent::ALL.map(|event| (event.as_str(), event)));
+    if let Some(event) = event.as_ref().filter(|event| !event.get_ref().is_fired()) {
+        let fired = HookEvent::ALL.into_iter().filter(|event| event.is_fired()).map(HookEvent::as_str);
         let message =
-            format!("this version never fires {}, so the hook would never run", event.get_ref().name());
+            format!("this version never fires {}, so the hook would never run", event.get_ref().as_str());
         fields.report(event.span(), Invalid::new(message).help(format!("it fires {}", quote_all(fired))));
     }
     let event = event.map(Spanned::into_inner);
@@ -221,7 +225,7 @@ fn on(fields: Fields<'_>) -> Option<On> {
         && *rewrites.get_ref()
         && !event.can_be_rewritten()
     {
-        let message = format!("a hook on {} has nothing to rewrite", event.name());
+        let message = format!("a hook on {} has nothing to rewrite", event.as_str());
         fields.report(
             rewrites.span(),
             Invalid::new(message)
@@ -235,7 +239,7 @@ fn on(fields: Fields<'_>) -> Option<On> {
         at,
         event,
         matcher: matcher.map_or(Matcher::EVERYTHING, Spanned::into_inner),
-        on_error: on_error.map_or(event.on_error_default(), Spanned::into_inner),
+        on_error: on_error.map_or(event.default_on_error(), Spanned::into_inner),
         rewrites: rewrites.is_some_and(Spanned::into_inner),
         timeout: timeout.map_or(HOOK_TIMEOUT_DEFAULT, Spanned::into_inner),
     })

@@ -7,17 +7,16 @@ mod component;
 mod parse;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use rewake_core::fact::{OnError, PluginKind};
+use rewake_core::fact::{HookEvent, OnError, PluginKind};
 use serde_spanned::Spanned;
 
 use super::asks::Asks;
 use super::error::{Error, Invalid, Problem, SourceText};
-use super::matcher::{HookEvent, Matcher};
-use super::names::{Name, Use};
+use super::matcher::Matcher;
+use super::names::{DataFiles, Name, Use};
 use super::tools::ToolPick;
 
 /// The name of the manifest's file in a bundle.
@@ -42,6 +41,8 @@ pub struct Manifest {
     pub license: Option<String>,
     /// `bundle.use`: other bundles that it needs.
     pub uses: Vec<Spanned<Use>>,
+    /// `bundle.files`: what is there for its guests to read, beside what it names elsewhere.
+    pub data: Vec<Spanned<DataFiles>>,
     /// `[agent]`; a bundle of tools has none.
     pub agent: Option<Agent>,
     /// `[component.NAME]`, in the order of the file. Hooks run, and verdicts are folded, in it.
@@ -74,24 +75,13 @@ pub enum Instructions {
     File(Spanned<String>),
 }
 
-/// What a component is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Functions that a model can call.
-    Tool,
-    /// Decisions on what happens in a session.
-    Hook,
-    /// An agent loop.
-    Harness,
-}
-
 /// A component as the manifest declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// Its name in the bundle.
     pub name: Spanned<String>,
     /// What it says it is; its bytes must agree.
-    pub kind: Kind,
+    pub kind: PluginKind,
     /// Its file in the bundle.
     pub source: Spanned<String>,
     /// The command that builds it; run only when the author asks for it.
@@ -207,36 +197,6 @@ impl Manifest {
 pub(super) enum FileRole {
     Component,
     Text,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 3] = [Kind::Tool, Kind::Hook, Kind::Harness];
-
-    /// The word in manifests, which is also the interface's name in the contract.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Tool => "tool",
-            Kind::Hook => "hook",
-            Kind::Harness => "harness",
-        }
-    }
-}
-
-impl From<Kind> for PluginKind {
-    fn from(kind: Kind) -> PluginKind {
-        match kind {
-            Kind::Tool => PluginKind::Tool,
-            Kind::Hook => PluginKind::Hook,
-            Kind::Harness => PluginKind::Harness,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 impl ConfigType {

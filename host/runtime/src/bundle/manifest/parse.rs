@@ -5,15 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use rewake_core::fact::PluginKind;
 use serde_spanned::Spanned;
 use toml::de::DeValue;
 
 use super::super::error::{Error, Invalid, SourceText, quote, quote_all};
 use super::super::limits::COMPONENTS_MAX;
-use super::super::names::{Name, Use, component_name, file_path};
+use super::super::names::{DataFiles, Name, Use, component_name, file_path};
 use super::super::reader::{self, Document, Fields};
 use super::super::tools::ToolPick;
-use super::{API, Agent, ConfigKey, ConfigType, Declared, Instructions, Kind, Manifest, SCHEMA, component};
+use super::{API, Agent, ConfigKey, ConfigType, Declared, Instructions, Manifest, SCHEMA, component};
 
 /// `[bundle]`.
 struct Head {
@@ -21,6 +22,7 @@ struct Head {
     version: semver::Version,
     license: Option<String>,
     uses: Vec<Spanned<Use>>,
+    data: Vec<Spanned<DataFiles>>,
 }
 
 pub(super) fn manifest(source: SourceText) -> Result<Manifest, Error> {
@@ -31,8 +33,8 @@ pub(super) fn manifest(source: SourceText) -> Result<Manifest, Error> {
         document.finish(parts)?
     };
     let (head, agent, components, config) = parsed;
-    let Head { name, version, license, uses } = head;
-    Ok(Manifest { source, name, version, license, uses, agent, components, config })
+    let Head { name, version, license, uses, data } = head;
+    Ok(Manifest { source, name, version, license, uses, data, agent, components, config })
 }
 
 type Parts = (Head, Option<Agent>, Vec<Declared>, BTreeMap<String, ConfigKey>);
@@ -46,7 +48,7 @@ fn root(fields: &Fields<'_>) -> Option<Parts> {
     let components = fields.table("component").map(|table| components(&table)).unwrap_or_default();
     check_between(fields, agent.as_ref(), &components, &config);
     fields.refuse_unknown(|key| match key {
-        "name" | "version" | "license" | "api" | "use" => {
+        "name" | "version" | "license" | "api" | "use" | "files" => {
             Some(format!("move it into [bundle]: a key belongs to the last [table] above it, so write `{key}` below that line"))
         }
         "instructions" | "model" | "harness" | "tools" | "script" => Some("move it into [agent]".to_owned()),
@@ -75,12 +77,14 @@ fn head(fields: Fields<'_>) -> Option<Head> {
     let license = fields.some_text("license");
     fields.parsed("api", &format!("a string such as \"{API}\""), api);
     let uses = fields.parsed_list("use", str::parse::<Use>).unwrap_or_default();
+    let data = fields.parsed_list("files", str::parse::<DataFiles>).unwrap_or_default();
     fields.refuse_unknown(|_| None);
     Some(Head {
         name: name?.into_inner(),
         version: version?.into_inner(),
         license: license.map(Spanned::into_inner),
         uses,
+        data,
     })
 }
 
@@ -264,9 +268,9 @@ fn check_between(
     }
     let Some(harness) = agent.and_then(|agent| agent.harness.as_ref()) else { return };
     if let Some(named) = components.iter().find(|component| component.name.get_ref() == harness.get_ref())
-        && named.kind != Kind::Harness
+        && named.kind != PluginKind::Harness
     {
-        let harnesses = components.iter().filter(|component| component.kind == Kind::Harness);
+        let harnesses = components.iter().filter(|component| component.kind == PluginKind::Harness);
         let help =
             format!("harnesses here: {}", quote_all(harnesses.map(|found| found.name.get_ref().as_str())));
         let message = format!("[component.{}] is a {}, not a harness", harness.get_ref(), named.kind);

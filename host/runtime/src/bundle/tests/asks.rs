@@ -1,9 +1,9 @@
 //! Hosts, secrets, and what asks amount to.
 
-use rewake_core::grant::Access;
+use rewake_core::grant::{Access, Scheme};
 
 use super::super::asks::{secret_format, secret_header};
-use super::super::{Asks, FsAsk, FsSource, GrantKind, HostPattern};
+use super::super::{Asks, FsAsk, FsSource, GrantKind, HostPattern, HttpAsk};
 
 #[test]
 fn hosts_are_names_and_not_urls() {
@@ -15,6 +15,9 @@ fn hosts_are_names_and_not_urls() {
         ("127.0.0.1:80", "127.0.0.1:80"),
         ("[::1]:80", "[::1]:80"),
         ("[::1]", "[::1]"),
+        ("[0:0:0:0:0:0:0:1]:80", "[::1]:80"),
+        ("[2001:DB8::0:1]", "[2001:db8::1]"),
+        ("10.example.com", "10.example.com"),
     ] {
         assert_eq!(HostPattern::parse(text).map(|host| host.to_string()).as_deref(), Ok(shown), "{text}");
     }
@@ -35,6 +38,17 @@ fn hosts_are_names_and_not_urls() {
         "a b",
         "user@a.com",
         "*.*",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "1.2.3.4.5",
+        "256.0.0.1",
+        "*.0.0.1",
+        "*.1",
+        "*.127.0.0.1",
+        "bücher.example",
+        "[fe80::1%eth0]",
+        "[127.0.0.1]",
     ] {
         assert!(HostPattern::parse(text).is_err(), "{text:?}");
     }
@@ -57,7 +71,21 @@ fn a_host_pattern_matches_no_more_than_it_says() {
 #[test]
 fn a_secret_goes_into_a_header_s_value_and_nowhere_else() {
     assert!(secret_header("Authorization").is_ok() && secret_header("X-Api-Key").is_ok());
-    for text in ["", "Host", "content-length", "a b", "a:b", "x\r\ny"] {
+    for text in [
+        "",
+        "Host",
+        "content-length",
+        "Proxy-Authorization",
+        "keep-alive",
+        "Trailer",
+        "Expect",
+        "Accept-Encoding",
+        "Range",
+        "Idempotency-Key",
+        "a b",
+        "a:b",
+        "x\r\ny",
+    ] {
         assert!(secret_header(text).is_err(), "{text:?}");
     }
     assert!(secret_format("Bearer {}").is_ok());
@@ -84,4 +112,33 @@ fn asks_amount_to_kinds_of_grant() {
     assert_eq!(asks.grant_kinds(), [GrantKind::FsRo, GrantKind::FsRw]);
     assert_eq!(asks.describe(), ["fs:workspace:ro", "fs:workspace:rw"]);
     assert!(Asks::default().grant_kinds().is_empty());
+}
+
+#[test]
+fn asks_of_the_network_are_a_line_for_each_method() {
+    let ask = |scheme, host: &str, honours_key| HttpAsk {
+        scheme,
+        host: HostPattern::parse(host).unwrap(),
+        methods: vec!["PUT".into(), "GET".into()],
+        honours_key,
+        secret: None,
+        why: None,
+    };
+    let http = vec![ask(Scheme::Https, "*.Example.com:8443", true), ask(Scheme::Http, "[::1]:80", false)];
+    let asks = Asks { fs: vec![], http };
+    assert_eq!(
+        asks.describe(),
+        [
+            "http:*.example.com:8443:GET",
+            "http:*.example.com:8443:PUT",
+            "http:http://[::1]:80:GET",
+            "http:http://[::1]:80:PUT"
+        ]
+    );
+    let granted = asks.http[0].grant(|line| line.ends_with(":PUT")).unwrap();
+    assert_eq!(
+        (granted.methods, granted.honours_key, granted.scheme),
+        (vec!["PUT".to_owned()], true, Scheme::Https)
+    );
+    assert_eq!(asks.http[0].grant(|_| false), None);
 }

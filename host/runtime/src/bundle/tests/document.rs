@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{HEAD, Kind};
+use rewake_core::fact::PluginKind;
+
+use super::HEAD;
 use crate::bundle::Manifest;
 
 /// Where every key is explained.
@@ -67,8 +69,8 @@ fn manifests_in_the_documents_are_read() {
     let example = blocks(DOCUMENT, "toml");
     let [example] = example.as_slice() else { panic!("one example: {example:?}") };
     let manifest = Manifest::parse(example, "docs/bundle-toml.md").unwrap_or_else(|error| panic!("{error}"));
-    let kinds: Vec<Kind> = manifest.components.iter().map(|component| component.kind).collect();
-    assert_eq!(kinds, [Kind::Harness, Kind::Tool, Kind::Hook]);
+    let kinds: Vec<PluginKind> = manifest.components.iter().map(|component| component.kind).collect();
+    assert_eq!(kinds, [PluginKind::Harness, PluginKind::Tool, PluginKind::Hook]);
 
     let pieces = blocks(GUIDE, "toml");
     assert!(!pieces.is_empty(), "the guide shows manifests");

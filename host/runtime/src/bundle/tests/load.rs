@@ -2,7 +2,7 @@
 
 use rewake_core::ids::Digest;
 
-use super::super::{Bundle, COMPONENT_BYTES_MAX, Kind};
+use super::super::{Bundle, COMPONENT_BYTES_MAX, PluginKind};
 use super::{HEAD, files, lines, plugin, write};
 
 const WORDS: &str = "[component.words]\nkind = \"tool\"\nsource = \"out/words.wasm\"\n";
@@ -24,7 +24,7 @@ fn check(named: &[(&str, &[u8])], expected: &[&str]) {
 fn a_folder_and_its_kept_bytes_are_the_same_bundle() {
     let dir = tempfile::tempdir().expect("a folder can be made");
     let manifest = manifest("[agent]\ninstructions_file = \"./me.md\"\nscript = \"s.toml\"\n");
-    let tool = plugin(Kind::Tool);
+    let tool = plugin(PluginKind::Tool);
     write(
         dir.path(),
         &[
@@ -53,7 +53,7 @@ fn a_folder_and_its_kept_bytes_are_the_same_bundle() {
 
 #[test]
 fn the_digest_covers_every_file_its_bytes_and_its_path() {
-    let tool = plugin(Kind::Tool);
+    let tool = plugin(PluginKind::Tool);
     let bundle = |manifest: &str, path: &str, text: &[u8]| {
         let named: [(&str, &[u8]); 3] =
             [("bundle.toml", manifest.as_bytes()), ("out/words.wasm", &tool), (path, text)];
@@ -65,6 +65,68 @@ fn the_digest_covers_every_file_its_bytes_and_its_path() {
     assert_ne!(bundle(&agent("a.md"), "a.md", b"y"), first);
     assert_ne!(bundle(&agent("b.md"), "b.md", b"x"), first);
     assert_ne!(bundle(&format!("{}\n", agent("a.md")), "a.md", b"x"), first);
+}
+
+/// `[bundle] files`: one by one, or all below a folder; the digest covers them, and nothing comes with them
+/// that they do not mean.
+#[test]
+fn files_for_guests_come_with_it() {
+    let dir = tempfile::tempdir().expect("a folder can be made");
+    let head = HEAD.replace("api =", "files = [\"data/**\", \"a.txt\", \"./out/**\"]\napi =");
+    let manifest = format!("{head}{WORDS}");
+    let tool = plugin(PluginKind::Tool);
+    let named: [(&str, &[u8]); 6] = [
+        ("bundle.toml", manifest.as_bytes()),
+        ("out/words.wasm", &tool),
+        ("a.txt", b"a"),
+        ("b.txt", b"no"),
+        ("data/x", b"x"),
+        ("data/deep/.y", b"\xff"),
+    ];
+    write(dir.path(), &named);
+    let loaded = Bundle::load(dir.path()).expect("it is well-formed");
+    let paths: Vec<&str> = loaded.files().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["a.txt", "bundle.toml", "data/deep/.y", "data/x", "out/words.wasm"]);
+    let kept: Vec<(&str, &[u8])> = loaded.files().collect();
+    assert_eq!(Bundle::from_files(files(&kept)).expect("nothing was lost").digest(), loaded.digest());
+    for more in ["data/z", "data/../../z", "data//z", "database", "b.txt"] {
+        let with_more = [kept.as_slice(), &[(more, b"".as_slice())]].concat();
+        match Bundle::from_files(files(&with_more)) {
+            Ok(other) => assert!(more == "data/z" && other.digest() != loaded.digest(), "{more}"),
+            Err(_) => assert_ne!(more, "data/z"),
+        }
+    }
+}
+
+#[test]
+fn files_for_guests_that_cannot_be_taken() {
+    let head = |files: &str| HEAD.replace("api =", &format!("files = [{files}]\napi ="));
+    let one = |files: &str, named: &[(&str, &[u8])], expected: &str| {
+        let head = head(files);
+        let mut all = vec![("bundle.toml", head.as_bytes())];
+        all.extend(named);
+        check(&all, &[expected]);
+    };
+    let help = "name a file, such as \"words.txt\", or all below a folder, such as \"data/**\"";
+    for bad in ["**", "data/*.txt", "data/**/x", "*"] {
+        let expected = format!("5:10 `{bad}` is neither a file nor a folder's | {help}");
+        one(&format!("{bad:?}"), &[], &expected);
+    }
+    one("\"../x/**\"", &[], &format!("5:10 `../x` leaves the bundle's folder | {help}"));
+    one("\"x\"", &[], "5:10 there is no file `x` | build it, or correct the name");
+    one("\"x/**\"", &[], "5:10 there is no folder `x` | -");
+    let dir = tempfile::tempdir().expect("a folder can be made");
+    write(dir.path(), &[("bundle.toml", head("\"x/**\"").as_bytes())]);
+    write(dir.path(), &[("x/a\u{1}", b"")]);
+    let error = Bundle::load(dir.path()).expect_err("the name is odd");
+    assert!(lines(&error)[0].contains("cannot be the name of a bundle's file"), "{error}");
+    std::fs::remove_file(dir.path().join("x/a\u{1}")).expect("it can be removed");
+    let error = Bundle::load(dir.path()).expect_err("the folder is empty");
+    assert_eq!(lines(&error), ["5:10 there is no file below `x` | put one there, or take the entry out"]);
+    std::os::unix::fs::symlink("/etc", dir.path().join("x/link")).expect("a link can be made");
+    let error = Bundle::load(dir.path()).expect_err("it is a link");
+    let help = "put the file itself there: links and the like are not taken";
+    assert_eq!(lines(&error), [format!("5:10 `x/link` is not a regular file | {help}")]);
 }
 
 #[test]
@@ -107,7 +169,7 @@ fn missing_and_wrong_files_are_named_where_the_manifest_names_them() {
     check(
         &[
             ("bundle.toml", manifest),
-            ("out/words.wasm", &plugin(Kind::Hook)),
+            ("out/words.wasm", &plugin(PluginKind::Hook)),
             ("s.toml", b"[[reply]]\ntxt = 1\n"),
         ],
         &[
@@ -155,9 +217,12 @@ fn nothing_outside_of_the_folder_is_read() {
     use std::os::unix::fs::symlink;
 
     let outside = tempfile::tempdir().expect("a folder can be made");
-    write(outside.path(), &[("words.wasm", &plugin(Kind::Tool))]);
+    write(outside.path(), &[("words.wasm", &plugin(PluginKind::Tool))]);
     let dir = tempfile::tempdir().expect("a folder can be made");
-    write(dir.path(), &[("bundle.toml", manifest("").as_bytes()), ("real/words.wasm", &plugin(Kind::Tool))]);
+    write(
+        dir.path(),
+        &[("bundle.toml", manifest("").as_bytes()), ("real/words.wasm", &plugin(PluginKind::Tool))],
+    );
     for target in [outside.path().to_owned(), "../".into(), "/proc/self/root".into()] {
         symlink(&target, dir.path().join("out")).expect("a link can be made");
         let error = Bundle::load(dir.path()).expect_err("the link leads out of the folder");
@@ -189,14 +254,17 @@ fn a_file_over_its_limit_is_not_read_to_the_end() {
     assert_eq!(
         lines(&error),
         [
-            "8:10 `out/words.wasm` is larger than 67108864 bytes | make it smaller: that is the most this version reads"
+            "8:10 `out/words.wasm` is larger than 67108864 bytes | make it smaller; `[limits.compile] component` in rewake.toml says how large a component may be"
         ]
     );
+    // One that may be so large is read, and is then no component.
+    let error = Bundle::load_within(dir.path(), COMPONENT_BYTES_MAX + 1).expect_err("it is empty");
+    assert!(lines(&error)[0].contains("is not WebAssembly"), "{error}");
 }
 
 #[test]
 fn kept_bytes_are_checked_again() {
-    let tool = plugin(Kind::Tool);
+    let tool = plugin(PluginKind::Tool);
     let manifest = manifest("");
     let whole: [(&str, &[u8]); 2] = [("bundle.toml", manifest.as_bytes()), ("out/words.wasm", &tool)];
     let missing = Bundle::from_files(files(&whole[..1])).expect_err("a file is missing");

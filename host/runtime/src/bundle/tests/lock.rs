@@ -6,7 +6,7 @@ use std::path::Path;
 use rewake_core::effect::Effect;
 use rewake_core::ids::Digest;
 
-use super::super::{Bundle, Kind, LOCK_FILE, Lock, LockedTool};
+use super::super::{Bundle, LOCK_FILE, Lock, LockedTool, PluginKind};
 use super::{HEAD, component, files, lines, plugin, write};
 
 const WORDS: &str = "[component.words]\nkind = \"tool\"\nsource = \"words.wasm\"\n";
@@ -28,7 +28,7 @@ fn tools() -> BTreeMap<String, Vec<LockedTool>> {
 /// A folder with a tool and a hook, without a lock.
 fn unlocked(dir: &Path) -> Bundle {
     let manifest = format!("{HEAD}{WORDS}{GUARD}");
-    let (tool, hook) = (plugin(Kind::Tool), plugin(Kind::Hook));
+    let (tool, hook) = (plugin(PluginKind::Tool), plugin(PluginKind::Hook));
     write(dir, &[("bundle.toml", manifest.as_bytes()), ("words.wasm", &tool), ("guard.wasm", &hook)]);
     Bundle::load(dir).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -6,7 +6,7 @@ use rewake_core::fact::OnError;
 use rewake_core::grant::Access;
 
 use super::super::{
-    ConfigType, FsSource, HookEvent, Instructions, Kind, Limits, Manifest, Matcher, ToolPick, Use,
+    ConfigType, FsSource, HookEvent, Instructions, Limits, Manifest, Matcher, PluginKind, ToolPick, Use,
 };
 use super::{HEAD, lines};
 
@@ -86,7 +86,10 @@ fn a_full_manifest_is_read() {
     let names: Vec<&str> = manifest.components.iter().map(|found| found.name.get_ref().as_str()).collect();
     assert_eq!(names, ["words", "loop", "guard"], "in the order of the file, not of the alphabet");
     let [words, harness, guard] = manifest.components.as_slice() else { panic!("three components") };
-    assert_eq!((words.kind, harness.kind, guard.kind), (Kind::Tool, Kind::Harness, Kind::Hook));
+    assert_eq!(
+        (words.kind, harness.kind, guard.kind),
+        (PluginKind::Tool, PluginKind::Harness, PluginKind::Hook)
+    );
     assert_eq!(harness.state_version, Some(1));
     assert_eq!(words.artifact.as_deref(), Some("../target/wasm32-wasip2/release/words.wasm"));
     assert_eq!(harness.artifact, None);
@@ -327,6 +330,12 @@ fn a_component_s_mistakes() {
             "9:14 [component.a] is a harness and asks to write files | a harness's mounts are read-only (access = \"ro\"): tools change files",
         ],
     );
+    check(
+        "[component.a]\nkind = \"harness\"\nsource = \"a.wasm\"\n[component.a.limits]\noutput = \"1KiB\"\n",
+        &[
+            "9:14 `output` is of what a tool returns, and [component.a] is a harness | take it out of the limits",
+        ],
+    );
 }
 
 #[test]
@@ -389,5 +398,28 @@ fn configuration_and_secrets_agree() {
     check_tool(
         &http("host = \"x.example\", methods = []"),
         &["10:31 `methods` is empty | write the methods it needs, such as [\"GET\"]"],
+    );
+    check_tool(
+        &http("host = \"x.example\", methods = [\"GET\"], scheme = \"gopher\""),
+        &["10:59 `scheme` cannot be `gopher` | it is one of `https` and `http`"],
+    );
+    check_tool(
+        &http("host = \"x.example\", methods = [\"GET\"], honours_key = true"),
+        &["10:50 `honours_key` is about PUT and DELETE, and neither is asked for | leave it out"],
+    );
+    check_tool(
+        &http(
+            "host = \"x.example\", methods = [\"GET\"], scheme = \"http\", secret = { config = \"k\", header = \"X-Key\" }",
+        ),
+        &[
+            "10:67 a secret would go over the network in clear text | leave `scheme` out; only to an address of this machine, such as 127.0.0.1, it may",
+            "10:87 there is no [config] key `k` | add [config.k] with `type = \"string\"` and `sensitive = true`",
+        ],
+    );
+    check_tool(
+        &http("host = \"127.1\", methods = [\"PUT\"]"),
+        &[
+            "10:18 `127.1` is not a host | write a host alone, such as \"api.example.com\", \"*.example.com\" or \"localhost:8080\"",
+        ],
     );
 }

@@ -46,12 +46,41 @@ fn capabilities_match_whatever_the_name() {
     assert!(!either.matches("x", Some(Effect::Idempotent), &[GrantKind::FsRw]));
 }
 
+/// hooks.md: what is no list of names is a regular expression, found anywhere in the name.
 #[test]
-fn names_are_given_only_where_they_are_all_there_is() {
-    let names = |text| Matcher::parse(HookEvent::PreToolUse, text).unwrap().names().join("+");
-    assert_eq!(names("write, edit"), "write+edit");
-    assert_eq!(names("write|effect:once"), "");
-    assert_eq!(names("*"), "");
+fn anything_else_is_a_pattern() {
+    let tool = HookEvent::PreToolUse;
+    check(tool, "write.*", &["write", "rewrite", "write_file"], &["Write", "edit"]);
+    check(tool, "^(write|edit)_file$", &["write_file", "edit_file"], &["rewrite_file", "write_files"]);
+    check(tool, "^write|edit$", &["write_file", "my-edit"], &["rewrite", "edits"]);
+    check(tool, "(?i)WRITE", &["write", "rewrite"], &["edit"]);
+    check(tool, "\\d{2}", &["a12"], &["a1"]);
+    check(HookEvent::SessionStart, "^(startup|fork)$", &["startup", "fork"], &["resume"]);
+}
+
+/// What folds journals reads lists of words, and no patterns.
+#[test]
+fn a_pattern_on_words_is_pinned_as_the_words() {
+    for (event, text, pinned) in [
+        (HookEvent::SessionStart, "^.{1,7}$", "startup|resume|fork"),
+        (HookEvent::SessionStart, "re.ume", "resume"),
+        (HookEvent::SessionEnd, "ed$", "stopped|failed|archived"),
+        (HookEvent::SessionEnd, "stopped, failed", "stopped, failed"),
+        (HookEvent::PreToolUse, "^write", "^write"),
+    ] {
+        assert_eq!(Matcher::parse(event, text).unwrap().pinned(event), pinned);
+    }
+}
+
+/// Matching takes time in proportion to the name, whatever the pattern.
+#[test]
+fn no_pattern_takes_for_ever() {
+    let name = "a".repeat(64);
+    for pattern in ["(a+)+$", "(a|aa)+b", "(a*)*b", "(.*)(.*)(.*)(.*)b"] {
+        let since = std::time::Instant::now();
+        Matcher::parse(HookEvent::PreToolUse, pattern).unwrap().matches(&name, None, &[]);
+        assert!(since.elapsed().as_secs() < 2, "{pattern}");
+    }
 }
 
 #[test]
@@ -61,11 +90,29 @@ fn what_can_never_match_is_refused() {
         (tool, "write|", "the matcher `write|` has an empty name in it"),
         (tool, " ", "the matcher ` ` has an empty name in it"),
         (tool, "write edit", "`write edit` has a space in it, and no name has"),
-        (tool, "write.*", "`write.*` would be a regular expression"),
-        (tool, "^mcp__", "`^mcp__` would be a regular expression"),
+        (tool, "write(", "the pattern `write(` does not compile: unclosed group (at 5)"),
+        (tool, "(a{1000}){1000}", "the pattern `(a{1000}){1000}` does not compile: it is too large"),
+        (
+            tool,
+            "(?=write)",
+            "the pattern `(?=write)` does not compile: look-around, including look-ahead and look-behind, is not supported (at 0)",
+        ),
+        (tool, "write file\\.txt", "PreToolUse can never match `write file\\.txt`"),
+        (tool, "[.:/]", "PreToolUse can never match `[.:/]`"),
+        (
+            tool,
+            "effect:once|w.*",
+            "`effect:once|w.*` has `effect:once` beside a regular expression, which would hide it",
+        ),
+        (
+            tool,
+            "grant:fs.*",
+            "`grant:fs.*` has `grant:fs.*` beside a regular expression, which would hide it",
+        ),
+        (HookEvent::SessionStart, "^start$", "SessionStart can never match `^start$`"),
         (tool, "effect:never", "`effect:never` is not known"),
         (tool, "grant:fs", "`grant:fs` is not known"),
-        (tool, "Effect:once", "`Effect:once` would be a regular expression"),
+        (tool, "Effect:once", "PreToolUse can never match `Effect:once`"),
         (HookEvent::Stop, "", "Stop has no matcher"),
         (HookEvent::UserPromptSubmit, "*", "UserPromptSubmit has no matcher"),
         (HookEvent::SessionStart, "start", "SessionStart can never match `start`"),
@@ -83,15 +130,19 @@ fn what_can_never_match_is_refused() {
 }
 
 #[test]
-fn events_agree_with_what_sessions_fire() {
+fn events_have_one_name_each() {
     for event in HookEvent::ALL {
-        assert_eq!(HookEvent::ALL.iter().filter(|other| other.name() == event.name()).count(), 1);
-        if let Some(fired) = event.fired() {
-            assert_eq!(fired.as_str(), event.name());
-            assert_eq!(fired.default_on_error(), event.on_error_default());
-        }
+        assert_eq!(HookEvent::ALL.iter().filter(|other| other.as_str() == event.as_str()).count(), 1);
+        assert_eq!(serde_json::to_value(event).unwrap(), event.as_str());
         if event.can_be_rewritten() {
             assert_eq!(event.tried_on(), TriedOn::Tool);
         }
     }
+}
+
+#[test]
+fn a_matcher_is_bounded() {
+    let long = "a".repeat(1025);
+    let invalid = Matcher::parse(HookEvent::PreToolUse, &long).expect_err("it is too long");
+    assert_eq!(invalid.message, "the matcher has 1025 bytes");
 }

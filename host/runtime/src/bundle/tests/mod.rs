@@ -18,7 +18,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::{Error, Kind};
+use super::{Error, PluginKind};
 
 /// A manifest's first lines; tables can follow.
 const HEAD: &str = "schema = 1\n[bundle]\nname = \"acme/word-tools\"\nversion = \"0.1.0\"\napi = \"0.1\"\n";
@@ -47,12 +47,12 @@ fn component(exports: &[(&str, &[&str])], imports: &[&str]) -> Vec<u8> {
 }
 
 /// A component of this kind, with what the Rust toolchain makes it import.
-fn plugin(kind: Kind) -> Vec<u8> {
+fn plugin(kind: PluginKind) -> Vec<u8> {
     let imports = ["wasi:io/streams@0.2.6", "wasi:cli/environment@0.2.6", "rewake:plugin/log@0.1.0"];
     match kind {
-        Kind::Tool => component(&[("rewake:plugin/tool@0.1.0", &["list-tools", "call"])], &imports),
-        Kind::Hook => component(&[("rewake:plugin/hook@0.1.0", &["handle"])], &imports),
-        Kind::Harness => component(
+        PluginKind::Tool => component(&[("rewake:plugin/tool@0.1.0", &["list-tools", "call"])], &imports),
+        PluginKind::Hook => component(&[("rewake:plugin/hook@0.1.0", &["handle"])], &imports),
+        PluginKind::Harness => component(
             &[("rewake:plugin/harness@0.1.0", &["step"]), ("rewake:plugin/state@0.1.0", &["save", "load"])],
             &imports,
         ),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::super::{Bundle, Kind, LOCK_FILE, Locator, Lock, LockedTool, file_name, pack, unpack};
+use super::super::{Bundle, LOCK_FILE, Locator, Lock, LockedTool, PluginKind, file_name, pack, unpack};
 use super::{HEAD, plugin, write};
 
 /// A built bundle in a folder.
@@ -11,7 +11,11 @@ fn built(dir: &Path) -> Bundle {
     let manifest = format!("{HEAD}[component.words]\nkind = \"tool\"\nsource = \"out/words.wasm\"\n");
     write(
         dir,
-        &[("bundle.toml", manifest.as_bytes()), ("out/words.wasm", &plugin(Kind::Tool)), ("note", b"x")],
+        &[
+            ("bundle.toml", manifest.as_bytes()),
+            ("out/words.wasm", &plugin(PluginKind::Tool)),
+            ("note", b"x"),
+        ],
     );
     let tool = LockedTool {
         name: "count".to_owned(),

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::super::{Bundle, BundleSet, Error, Kind, Offer, load_set};
+use super::super::{Bundle, BundleSet, Error, Offer, PluginKind, load_set};
 use super::{files, lines, plugin, write};
 
 /// A bundle with one component of each of these kinds, named like it.
-fn named(name: &str, uses: &str, agent: &str, kinds: &[Kind]) -> Vec<(String, Vec<u8>)> {
+fn named(name: &str, uses: &str, agent: &str, kinds: &[PluginKind]) -> Vec<(String, Vec<u8>)> {
     let mut text = format!(
         "schema = 1\n[bundle]\nname = \"{name}\"\nversion = \"0.1.2\"\napi = \"0.1\"\nuse = [{uses}]\n{agent}\n"
     );
     let mut files = Vec::new();
     for kind in kinds {
         text += &format!("[component.{kind}]\nkind = \"{kind}\"\nsource = \"{kind}.wasm\"\n");
-        if *kind == Kind::Hook {
+        if *kind == PluginKind::Hook {
             text += "[[component.hook.on]]\nevent = \"PreToolUse\"\n";
         }
         files.push((format!("{kind}.wasm"), plugin(*kind)));
@@ -22,7 +22,7 @@ fn named(name: &str, uses: &str, agent: &str, kinds: &[Kind]) -> Vec<(String, Ve
     files
 }
 
-fn bundle(name: &str, uses: &str, agent: &str, kinds: &[Kind]) -> Bundle {
+fn bundle(name: &str, uses: &str, agent: &str, kinds: &[PluginKind]) -> Bundle {
     let named = named(name, uses, agent, kinds);
     let named: Vec<(&str, &[u8])> =
         named.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
@@ -102,7 +102,7 @@ fn one_name_is_one_bundle() {
     let first = bundle("acme/a", "", "", &[]);
     let set = BundleSet::new(first.clone(), vec![first.clone()]).expect("the same bundle twice counts once");
     assert_eq!(set.bundles().len(), 1);
-    let second = bundle("acme/a", "", "", &[Kind::Tool]);
+    let second = bundle("acme/a", "", "", &[PluginKind::Tool]);
     let help = format!(
         "- is a second, different bundle named `acme/a` | the first is bundle.toml (blake3:{}), and this is blake3:{}: keep one of them",
         first.digest(),
@@ -113,26 +113,26 @@ fn one_name_is_one_bundle() {
 
 #[test]
 fn the_harness_is_the_agent_s_or_the_only_one() {
-    let with = |agent: &str, kinds: &[Kind], others: Vec<Bundle>| {
+    let with = |agent: &str, kinds: &[PluginKind], others: Vec<Bundle>| {
         let set = BundleSet::new(bundle("acme/a", "", agent, kinds), others).expect("it is well-formed");
         set.harness().map(|(bundle, found)| format!("{}:{}", bundle.name(), found.name()))
     };
-    let other = || vec![bundle("acme/b", "", "", &[Kind::Tool, Kind::Harness])];
+    let other = || vec![bundle("acme/b", "", "", &[PluginKind::Tool, PluginKind::Harness])];
     let refused = |found: Result<String, Error>| lines(&found.expect_err("it is refused")).join("\n");
     let named = "[agent]\nharness = \"harness\"";
     assert_eq!(
-        with(named, &[Kind::Harness], other()).as_deref(),
+        with(named, &[PluginKind::Harness], other()).as_deref(),
         Ok("acme/a:harness"),
         "its own comes first"
     );
-    assert_eq!(with(named, &[Kind::Tool], other()).as_deref(), Ok("acme/b:harness"));
+    assert_eq!(with(named, &[PluginKind::Tool], other()).as_deref(), Ok("acme/b:harness"));
     assert_eq!(
-        with("[agent]\nharness = \"acme/b:harness\"", &[Kind::Harness], other()).as_deref(),
+        with("[agent]\nharness = \"acme/b:harness\"", &[PluginKind::Harness], other()).as_deref(),
         Ok("acme/b:harness")
     );
     assert_eq!(with("", &[], other()).as_deref(), Ok("acme/b:harness"));
     assert_eq!(
-        refused(with("", &[Kind::Harness], other())),
+        refused(with("", &[PluginKind::Harness], other())),
         "- several harnesses are here: `acme/a:harness` and `acme/b:harness` | say which in [agent]: harness = \"scope/name:component\""
     );
     assert_eq!(
@@ -147,11 +147,11 @@ fn the_harness_is_the_agent_s_or_the_only_one() {
 
 #[test]
 fn components_are_listed_by_kind_and_tools_selected_by_the_root() {
-    let root = bundle("acme/a", "", "[agent]\ntools = [\"acme/b:*\"]", &[Kind::Tool]);
-    let set = BundleSet::new(root, vec![bundle("acme/b", "", "", &[Kind::Hook, Kind::Tool])])
+    let root = bundle("acme/a", "", "[agent]\ntools = [\"acme/b:*\"]", &[PluginKind::Tool]);
+    let set = BundleSet::new(root, vec![bundle("acme/b", "", "", &[PluginKind::Hook, PluginKind::Tool])])
         .expect("it is well-formed");
     let offers: Vec<Offer> = set
-        .components(Kind::Tool)
+        .components(PluginKind::Tool)
         .map(|(bundle, found)| {
             Offer::new(bundle.name(), found.name(), "same_name").expect("it is a tool's name")
         })
@@ -166,9 +166,9 @@ fn components_are_listed_by_kind_and_tools_selected_by_the_root() {
 fn a_bundle_given_beside_the_root_brings_all_its_tools() {
     let dir = tempfile::tempdir().expect("a folder can be made");
     let plugins = [
-        ("a", named("acme/a", "\"../used\"", "[agent]\ntools = []", &[Kind::Harness])),
-        ("used", named("acme/used", "", "", &[Kind::Tool])),
-        ("beside", named("acme/beside", "", "", &[Kind::Tool])),
+        ("a", named("acme/a", "\"../used\"", "[agent]\ntools = []", &[PluginKind::Harness])),
+        ("used", named("acme/used", "", "", &[PluginKind::Tool])),
+        ("beside", named("acme/beside", "", "", &[PluginKind::Tool])),
     ];
     for (path, named) in &plugins {
         let named: Vec<(&str, &[u8])> =

@@ -29,7 +29,7 @@ fn check(before: Option<&str>, expected: &str) {
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text, expected);
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let rules = Rules::load(&file).unwrap_or_else(|error| panic!("{error}"));
+    let rules = load(&file).unwrap_or_else(|error| panic!("{error}"));
     let allowed = rules.allowed("acme/words", &DIGEST).expect("it is said");
     assert_eq!(allowed.iter().map(ToString::to_string).collect::<Vec<_>>(), asks());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
@@ -63,7 +63,7 @@ fn an_array_on_one_line_gets_one_more() {
         format!("allow = [{{ bundle = \"a/b\", digest = \"blake3:{}\", asks = [] }}]\n", Digest([1; 32]));
     let (_folder, file, result) = added(Some(&before));
     result.unwrap_or_else(|error| panic!("{error}"));
-    let rules = Rules::load(&file).unwrap_or_else(|error| panic!("{error}"));
+    let rules = load(&file).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(rules.allow.len(), 2);
     assert_eq!(rules.allowed("acme/words", &DIGEST).map(|asks| asks.len()), Some(2));
 }
@@ -94,7 +94,7 @@ fn a_note_cannot_leave_its_comment() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rewake.toml");
     append_allow(&file, "acme/words", &DIGEST, &asks(), "x\n[dirs]\r\u{1b}[2J").unwrap();
-    let rules = Rules::load(&file).unwrap_or_else(|error| panic!("{error}"));
+    let rules = load(&file).unwrap_or_else(|error| panic!("{error}"));
     assert!(rules.dirs.is_empty());
 }
 
@@ -113,7 +113,7 @@ fn nobody_s_allowance_is_lost() {
             });
         }
     });
-    assert_eq!(Rules::load(&file).unwrap().allow.len(), 32);
+    assert_eq!(load(&file).unwrap().allow.len(), 32);
 }
 
 #[test]

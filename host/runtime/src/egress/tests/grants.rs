@@ -88,8 +88,34 @@ async fn urls_that_could_be_read_in_two_ways_are_refused() {
         ("http://", "no URL"),
         ("", "no URL"),
         ("http://bücher.example/", "http://xn--bcher-kva.example is not granted"),
+        ("http://api.example.com%00.evil.example/", "no URL"),
+        ("http://api.example.com%2f.evil.example/", "no URL"),
+        ("http://api.example.com evil.example/", "no URL"),
+        ("http://[fe80::1%25eth0]/", "no URL"),
+        ("http://[fe80::1%eth0]/", "no URL"),
+        ("http://api.example.com:65536/", "no URL"),
+        ("http://api.example.com:80:80/", "no URL"),
+        ("http://api。example。com.evil.example/", "is not granted"),
+        ("http://1.2.3.4.5/", "no URL"),
+        ("http://xn--/", "no URL"),
     ] {
         denied(fetch(&network, &grants, &get(url)).await, says);
+    }
+    for (url, asked) in [
+        ("http://api.example.com//evil.example/x", "GET //evil.example/x HTTP/1.1\r\n"),
+        ("http://api.example.com/\r\nX: y", "GET /X:%20y HTTP/1.1\r\n"),
+        ("http://api.example.com/?a b\tc#d", "GET /?a%20bc HTTP/1.1\r\n"),
+        ("http://api.example.com/../../x/%2e%2e/y", "GET /y HTTP/1.1\r\n"),
+        ("http:\\\\api.example.com\\x", "GET /x HTTP/1.1\r\n"),
+    ] {
+        let server = Server::ok().await;
+        let network = Fake::to(&server).name("api.example.com", &[&["8.8.8.8"]]);
+        assert_eq!(text(fetch(&network, &grants, &get(url)).await), "ok", "{url:?}");
+        assert!(
+            server.asked()[0].starts_with(&format!("{asked}host: api.example.com\r\n")),
+            "{:?}",
+            server.asked()
+        );
     }
     let long = format!("http://api.example.com/{}", "x".repeat(9_000));
     denied(fetch(&network, &grants, &get(long)).await, "at most 8192");
@@ -99,6 +125,19 @@ async fn urls_that_could_be_read_in_two_ways_are_refused() {
     let idn = Fake::to(&server).name("xn--bcher-kva.example", &[&["8.8.8.8"]]);
     let grants = [grant(Scheme::Http, "xn--bcher-kva.example", &["GET"])];
     assert_eq!(text(fetch(&idn, &grants, &get("http://BÜCHER.example/")).await), "ok");
+}
+
+/// A pattern of names means no addresses, whatever their text ends with.
+#[tokio::test]
+async fn a_pattern_of_names_means_no_address() {
+    let network = Fake::default();
+    for pattern in ["*.0.0.1", "*.8.8", "127.1", "2130706433", "0x7f.0.0.1", "*.1.2.3.4"] {
+        let grants = [grant(Scheme::Http, pattern, &["GET"])];
+        for url in ["http://127.0.0.1/", "http://8.8.8.8/", "http://1.2.3.4/"] {
+            denied(fetch(&network, &grants, &get(url)).await, "is not granted");
+        }
+    }
+    assert!(network.dialled().is_empty());
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod grants;
 mod redirects;
 mod secrets;
 mod sizes;
+mod tls;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -15,6 +16,7 @@ use futures_util::future::BoxFuture;
 use rewake_core::grant::{HttpGrant, Scheme, SecretGrant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::network::Network;
 use super::secrets::Secret;
@@ -153,7 +155,11 @@ fn bounds() -> HttpLimits {
 }
 
 fn over(network: &Fake) -> Egress {
-    Egress { network: Box::new(network.clone()), limits: bounds() }
+    trusting(network, bounds(), &[])
+}
+
+fn trusting(network: &Fake, limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Egress {
+    Egress { network: Box::new(network.clone()), ..Egress::new(limits, authorities).unwrap() }
 }
 
 fn get(url: impl Into<String>) -> HttpCall {

@@ -110,3 +110,31 @@ async fn what_is_meant_for_one_origin_does_not_go_to_another() {
     fetch(&Fake::default(), &[with_secret(home.grant(&["GET"]))], &get(home.url("/from"))).await.unwrap();
     assert!(home.asked().iter().all(|asked| asked.contains(CANARY)), "the same origin gets it again");
 }
+
+/// R5: a write that may be repeated goes to who honours its key. Whom that one sends it to may not.
+#[tokio::test]
+async fn a_write_with_a_key_does_not_go_to_another_origin() {
+    for status in ["301 x", "302 x", "307 x", "308 x"] {
+        let other = Server::ok().await;
+        let server = redirecting(status, other.url("/")).await;
+        let grants = [server.grant(&["PUT"]), other.grant(&["PUT"])];
+        let pass = Pass { grants: &grants, bundle: "test/b", secrets: &(), key: Some("abc123") };
+        let put = HttpCall { method: "PUT".into(), ..get(server.url("/from")) };
+        let result = over(&Fake::default()).fetch(&pass, &put).await;
+        assert!(matches!(&result, Err(HttpFailure::Failed(why)) if why.contains("its key")), "{result:?}");
+        assert!(other.asked().is_empty());
+    }
+    let other = Server::ok().await;
+    let server = redirecting("303 x", other.url("/")).await;
+    let grants = [server.grant(&["PUT"]), other.grant(&["GET"])];
+    let pass = Pass { grants: &grants, bundle: "test/b", secrets: &(), key: Some("abc123") };
+    let put = HttpCall { method: "PUT".into(), ..get(server.url("/from")) };
+    assert_eq!(text(over(&Fake::default()).fetch(&pass, &put).await), "ok");
+    assert!(!other.asked()[0].contains("abc123"));
+    let home = redirecting("307 x", "/to".into()).await;
+    let grants = [home.grant(&["PUT"])];
+    let pass = Pass { grants: &grants, bundle: "test/b", secrets: &(), key: Some("abc123") };
+    let put = HttpCall { method: "PUT".into(), ..get(home.url("/from")) };
+    over(&Fake::default()).fetch(&pass, &put).await.unwrap();
+    assert!(home.asked().iter().all(|asked| asked.contains("idempotency-key: abc123")));
+}

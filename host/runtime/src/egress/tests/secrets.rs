@@ -107,3 +107,59 @@ async fn a_key_is_sent_to_who_honours_it() {
     over(&Fake::default()).fetch(&pass, &own).await.unwrap();
     assert!(server.asked()[1].contains("idempotency-key: abc123\r\n") && !server.asked()[1].contains("mine"));
 }
+
+/// However a server writes it: as JSON, HTML and URLs escape it, in hexadecimal, in base64 over several lines,
+/// in a header's name, which has no upper case.
+#[tokio::test]
+async fn a_secret_is_found_in_whatever_dress_it_comes_back() {
+    let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let wrapped = |text: &str, every: usize, with: &str| {
+        let lines: Vec<String> =
+            text.as_bytes().chunks(every).map(|line| String::from_utf8_lossy(line).into()).collect();
+        lines.join(with)
+    };
+    let in_a_longer = STANDARD.encode(format!("name:{CANARY}"));
+    for dress in [
+        CANARY.replace('/', "\\/"),
+        CANARY.replace('/', "\\u002F").replace('+', "\\u002b"),
+        CANARY.replace('/', "%2f").replace('+', "%2b"),
+        CANARY.replace('-', "%2D"),
+        CANARY.replace('/', "&#47;").replace('+', "&#x2b;"),
+        hex.clone(),
+        hex.to_uppercase(),
+        wrapped(&STANDARD.encode(CANARY), 10, "\r\n"),
+        wrapped(&in_a_longer, 13, "\n"),
+        wrapped(&in_a_longer, 13, "\\n"),
+        in_a_longer.replace('=', "%3D"),
+        wrapped(CANARY, 7, "\n"),
+    ] {
+        let said = dress.clone();
+        let server = Server::start(move |_| response("200 OK", &[], &format!("it was {said} indeed"))).await;
+        let result =
+            fetch(&Fake::default(), &[with_secret(server.grant(&["GET"]))], &get(server.url("/"))).await;
+        let body = text(result);
+        assert!(body.contains("[secret]") && body.ends_with(" indeed"), "{dress} is in {body}");
+        assert!(!body.contains(&dress), "{dress} is in {body}");
+    }
+    let secrets = BTreeMap::from([(("test/b".to_owned(), "key".to_owned()), Secret::new("CanaryInAName"))]);
+    let server = Server::start(|_| response("200 OK", &[("X-CanaryInAName", "1")], "")).await;
+    let grants = [with_secret(server.grant(&["GET"]))];
+    let pass = Pass { grants: &grants, bundle: "test/b", secrets: &secrets, key: None };
+    let answer = over(&Fake::default()).fetch(&pass, &get(server.url("/"))).await.unwrap();
+    let names: Vec<&String> = answer.headers.iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&&"x-[secret]".to_owned()), "{names:?}");
+}
+
+/// What a server was told with one request it can say with the next, which carries no secret; so can another
+/// server that it talks to.
+#[tokio::test]
+async fn a_secret_does_not_come_back_with_a_request_that_has_none() {
+    let server = Server::ok().await;
+    let other =
+        Server::start(|_| response("200 OK", &[("x-seen", CANARY)], &format!("seen: {CANARY}"))).await;
+    let grants = [with_secret(server.grant(&["GET"])), other.grant(&["GET"])];
+    let result = fetch(&Fake::default(), &grants, &get(other.url("/"))).await;
+    hides(&result);
+    assert!(!other.asked()[0].contains(CANARY) && !other.asked()[0].contains("accept-encoding"));
+    assert_eq!(text(result), "seen: [secret]");
+}

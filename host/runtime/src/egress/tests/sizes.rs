@@ -36,10 +36,15 @@ async fn an_endless_head_is_cut() {
     .await;
     let result = fetch(&Fake::default(), &[server.grant(&["GET"])], &get(server.url("/"))).await;
     assert_eq!(result, Err(HttpFailure::TooLarge));
-    let server =
-        Server::start(|_| format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(1 << 20)).into_bytes()).await;
+    for endless in ["HTTP/1.1 200 OK\r\nx: ", "HTTP/1.1 200 "] {
+        let server = Server::start(move |_| format!("{endless}{}", "y".repeat(1 << 20)).into_bytes()).await;
+        let result = fetch(&Fake::default(), &[server.grant(&["GET"])], &get(server.url("/"))).await;
+        assert_eq!(result, Err(HttpFailure::TooLarge), "{endless}");
+    }
+    let many = "x: y\r\n".repeat(5_000);
+    let server = Server::start(move |_| format!("HTTP/1.1 200 OK\r\n{many}\r\n").into_bytes()).await;
     let result = fetch(&Fake::default(), &[server.grant(&["GET"])], &get(server.url("/"))).await;
-    assert!(matches!(result, Err(HttpFailure::Failed(_))), "{result:?}");
+    assert_eq!(result, Err(HttpFailure::TooLarge));
 }
 
 /// A server that sends this, and then a byte at a time for ever, or nothing more.
@@ -79,7 +84,7 @@ async fn slow_and_endless_responses_are_given_up() {
     let address = endless("HTTP/1.1 200 OK\r\n\r\n", drip).await;
     let grants = [grant(Scheme::Http, &address.to_string(), &["GET"])];
     let small = HttpLimits { response_bytes_max: 20, ..bounds() };
-    let egress = Egress { network: Box::new(Fake::default()), limits: small };
+    let egress = trusting(&Fake::default(), small, &[]);
     let pass = Pass { grants: &grants, bundle: "test/b", secrets: &(), key: None };
     let result = egress.fetch(&pass, &get(format!("http://{address}/"))).await;
     assert_eq!(result, Err(HttpFailure::TooLarge));
@@ -110,4 +115,72 @@ async fn what_is_not_http_and_what_is_not_there_fails() {
     let secure = [grant(Scheme::Https, &plain.to_string(), &["GET"])];
     let result = fetch(&Fake::default(), &secure, &get(format!("https://{plain}/"))).await;
     assert!(matches!(&result, Err(HttpFailure::Failed(why)) if why.contains("TLS")), "{result:?}");
+}
+
+async fn of(bytes: impl Into<Vec<u8>>, method: &str) -> Result<HttpAnswer, HttpFailure> {
+    let bytes = bytes.into();
+    let server = Server::start(move |_| bytes.clone()).await;
+    let call = HttpCall { method: method.into(), ..get(server.url("/")) };
+    fetch(&Fake::default(), &[server.grant(&["GET", "HEAD"])], &call).await
+}
+
+/// Where a response ends is read in one way or not at all; nothing is left over for a next one.
+#[tokio::test]
+async fn a_response_that_says_its_end_in_two_ways_is_no_response() {
+    for head in [
+        "content-length: 2\r\ncontent-length: 3\r\n",
+        "content-length: +2\r\n",
+        "content-length: 0x2\r\n",
+        "content-length: 99999999999999999999\r\n",
+        "transfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\nx: y\r\n z\r\n",
+        "x : y\r\n",
+        "x\0: y\r\n",
+    ] {
+        let result = of(format!("HTTP/1.1 200 OK\r\n{head}\r\nok"), "GET").await;
+        assert!(matches!(result, Err(HttpFailure::Failed(_))), "{head:?}: {result:?}");
+    }
+    let both =
+        "HTTP/1.1 200 OK\r\ncontent-length: 90\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    assert_eq!(text(of(both, "GET").await), "ok", "chunks count, whatever the length says (RFC 9112, 6.3)");
+    for bad in ["zz\r\nok\r\n0\r\n\r\n", "ffffffffffffffffff\r\nok", "-1\r\nok", "2\r\nokX\r\n0\r\n\r\n"] {
+        let result = of(format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{bad}"), "GET").await;
+        assert!(matches!(result, Err(HttpFailure::Failed(_))), "{bad:?}: {result:?}");
+    }
+    for cut in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nshort",
+    ] {
+        let result = of(cut, "GET").await;
+        assert!(matches!(&result, Err(HttpFailure::Failed(why)) if why.contains("broke off")), "{result:?}");
+    }
+    let two =
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil";
+    assert_eq!(text(of(two, "GET").await), "ok");
+}
+
+/// A body that a status or a method does not have is none, whatever the head says of it.
+#[tokio::test]
+async fn a_response_without_a_body_is_not_waited_for() {
+    let large = "content-length: 99999999\r\n\r\n";
+    let answer = of(format!("HTTP/1.1 200 OK\r\n{large}"), "HEAD").await.unwrap();
+    assert_eq!((answer.status, answer.body.len()), (200, 0));
+    for status in ["204 No Content", "304 Not Modified"] {
+        assert_eq!(of(format!("HTTP/1.1 {status}\r\n{large}"), "GET").await.unwrap().body, b"");
+    }
+    let early = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    let late = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    assert_eq!(text(of(format!("{early}{late}"), "GET").await), "ok");
+    let switched = "HTTP/1.1 101 Switching Protocols\r\nupgrade: evil\r\nconnection: upgrade\r\n\r\nhello";
+    let result = of(switched, "GET").await;
+    assert!(!matches!(&result, Ok(answer) if !answer.body.is_empty()), "{result:?}");
+}
+
+/// Bytes that are handed on are those that were sent: nothing here unpacks them, so nothing swells.
+#[tokio::test]
+async fn a_compressed_body_is_handed_on_as_it_is() {
+    let bomb = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    let mut said = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 10\r\n\r\n".to_vec();
+    said.extend(bomb);
+    assert_eq!(of(said, "GET").await.unwrap().body, bomb);
 }

@@ -3,7 +3,7 @@
 use rewake_bindings::hook;
 use rewake_core::fact::{HookEvent, HookPin, OnError};
 
-use super::check;
+use super::said;
 
 const EVENTS: [HookEvent; 7] = [
     HookEvent::SessionStart,
@@ -34,7 +34,7 @@ fn none() -> hook::Verdict {
 
 /// The events that take a verdict, asked as one that may rewrite.
 fn takers(verdict: &hook::Verdict) -> Vec<HookEvent> {
-    EVENTS.into_iter().filter(|event| check(&pin(*event, true), verdict.clone()).is_ok()).collect()
+    EVENTS.into_iter().filter(|event| said(&pin(*event, true), verdict.clone(), 1 << 20).is_ok()).collect()
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn an_event_takes_its_own_changes_and_no_others() {
     assert_eq!(takers(&hook::Verdict { end_turn: Some("e".into()), ..none() }), EVENTS[..6]);
     assert_eq!(takers(&hook::Verdict { context: Some("c".into()), ..none() }), EVENTS[..6]);
     for (event, verdict) in [(PreToolUse, input), (PostToolUse, output)] {
-        assert!(check(&pin(event, false), verdict).unwrap_err().contains("rewrites = true"));
+        assert!(said(&pin(event, false), verdict, 1 << 20).unwrap_err().contains("rewrites = true"));
     }
 }
 
@@ -72,6 +72,6 @@ fn an_event_takes_its_own_changes_and_no_others() {
 fn what_replaces_an_input_is_one_that_a_tool_can_be_given() {
     for input in ["", "[]", "1", "{\"a\":1,\"a\":2}", "{} {}"] {
         let verdict = hook::Verdict { updated_input: Some(input.into()), ..none() };
-        assert!(check(&pin(HookEvent::PreToolUse, true), verdict).is_err(), "{input}");
+        assert!(said(&pin(HookEvent::PreToolUse, true), verdict, 1 << 20).is_err(), "{input}");
     }
 }

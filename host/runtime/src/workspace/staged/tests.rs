@@ -20,7 +20,7 @@ impl Place {
         place.write("first/mine", "first");
         place.write("first/sub/deep", "first");
         fs::create_dir_all(&workspace).unwrap();
-        copy_in(&place.at("first"), &workspace).unwrap();
+        copy_in(&place.at("first"), &workspace, crate::workspace::usual_quota()).unwrap();
         Baseline::note(&place.at("data"), &session(), &workspace, Some(&place.at("first"))).unwrap();
         place.write(&format!("data/workspaces/{}/mine", session()), "changed");
         place.write(&format!("data/workspaces/{}/made", session()), "made");

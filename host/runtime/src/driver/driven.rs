@@ -1,0 +1,109 @@
+//! How a driver comes to its end: the session is not run here any more, or it is to be read back and driven
+//! again. Decides nothing about when.
+
+use std::sync::atomic::Ordering;
+
+use rewake_core::decide::Input;
+use rewake_core::ids::Timestamp;
+use rewake_store::StoreError;
+use tokio::sync::mpsc;
+use tracing::warn;
+
+use super::{Driver, Fatal};
+use crate::live::Gone;
+use crate::loaded::Leave;
+
+/// How a driver came to its end, and what the next one of the session gets of it.
+pub(crate) struct Drove {
+    pub(crate) driven: Driven,
+    pub(crate) leave: mpsc::Receiver<Leave>,
+}
+
+/// How a driver came to its end.
+pub(crate) enum Driven {
+    /// This host does not run the session any more.
+    Gone(Gone),
+    /// It is to be read back and driven again, if this host has or gets its lease (journal.md R0).
+    Again(Again),
+}
+
+/// Why a session is to be read back by the host that had it.
+#[derive(Debug)]
+pub(crate) enum Again {
+    /// The operator's rules are others for it than when it was loaded. It was let go of in good order.
+    Rules,
+    /// Its lease has run out, or was another's.
+    Lease,
+    /// It is not known what was written.
+    Store(String),
+}
+
+impl Again {
+    /// A word for it.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Again::Rules => "rules",
+            Again::Lease => "lease",
+            Again::Store(_) => "store",
+        }
+    }
+
+    /// What it comes to if the session is not taken up again.
+    pub(crate) fn gone(self) -> Gone {
+        match self {
+            Again::Rules => Gone::Unloaded,
+            Again::Lease => Gone::Fenced,
+            Again::Store(why) => Gone::Failed(why),
+        }
+    }
+}
+
+impl Driver {
+    /// Why it is to be let go of now; none, if that was to be only while nothing is done, and something is.
+    pub(super) async fn leaves(
+        &mut self,
+        leave: Option<Leave>,
+        until: Option<Timestamp>,
+    ) -> Result<Option<String>, Fatal> {
+        let (why, busy) = match leave {
+            None => return Ok(Some("shutdown".into())),
+            Some(Leave::Now { why }) => return Ok(Some(why)),
+            Some(Leave::IfIdle { why, busy }) => (why, busy),
+        };
+        let is_due = until.is_some_and(|until| until <= self.cx.store.now());
+        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.look().await? {
+            let _ = busy.send(());
+            return Ok(None);
+        }
+        self.leaving.store(true, Ordering::Release);
+        Ok(Some(why))
+    }
+
+    pub(super) async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {
+        self.drop_guest().await?;
+        let unloaded = self.ledger.decide(Input::Unload { why })?;
+        self.ledger.stage(unloaded.entries)?;
+        self.ledger.flush(None).await?;
+        self.snapshot(self.snapshot_entries.div_ceil(10)).await?;
+        Ok(Gone::Unloaded)
+    }
+
+    /// What comes of a driver that cannot go on. What is in its memory is not believed any more.
+    pub(super) async fn give_up(&mut self, fatal: Fatal) -> Driven {
+        self.running = None;
+        let gone = match fatal {
+            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => return Driven::Again(Again::Lease),
+            Fatal::Store(error @ (StoreError::Unknown(_) | StoreError::RowTaken { .. })) => {
+                return Driven::Again(Again::Store(error.to_string()));
+            }
+            Fatal::Fault(fault) => Gone::Faulted(*fault),
+            other => Gone::Failed(other.to_string()),
+        };
+        if let Gone::Faulted(fault) = &gone
+            && let Err(error) = self.cx.store.set_fault(&self.cx.id, Some(fault.clone())).await
+        {
+            warn!(%error, "a fault could not be kept");
+        }
+        Driven::Gone(gone)
+    }
+}
