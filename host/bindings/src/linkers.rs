@@ -101,20 +101,31 @@ impl Linkers {
 fn without_http(linker: &Linker<Data>, component: &Component) -> Result<Option<Linker<Data>>> {
     let engine = linker.engine();
     let ty = component.component_type();
+    // An interface names resources of others again, as of those before it; they are linked where they are new.
+    let mut known: Vec<ResourceType> = Vec::new();
     let mut with_traps = None;
-    for (interface, import) in ty.imports(engine).filter(|(name, _)| name.starts_with(WASI_HTTP)) {
+    for (interface, import) in ty.imports(engine) {
         let ComponentItem::ComponentInstance(instance) = import.ty else { continue };
+        if !interface.starts_with(WASI_HTTP) {
+            known.extend(instance.exports(engine).filter_map(|(_, export)| match export.ty {
+                ComponentItem::Resource(resource) => Some(resource),
+                _ => None,
+            }));
+            continue;
+        }
         let linker = with_traps.get_or_insert_with(|| linker.clone());
         let mut linked = linker.instance(interface)?;
         for (name, export) in instance.exports(engine) {
             match export.ty {
+                ComponentItem::Resource(resource) if known.contains(&resource) => {}
                 ComponentItem::ComponentFunc(_) => {
                     let called = format!("{interface}.{name}");
                     linked.func_new(name, move |_, _, _, _| {
                         bail!("{called} is not given to guests: use rewake:plugin/http, and ask for it in bundle.toml")
                     })?;
                 }
-                ComponentItem::Resource(_) => {
+                ComponentItem::Resource(resource) => {
+                    known.push(resource);
                     linked.resource(name, ResourceType::host::<NoHttp>(), |_, _| Ok(()))?;
                 }
                 _ => {}
@@ -176,8 +187,12 @@ mod tests {
     #[tokio::test]
     async fn wasi_http_is_there_and_nothing_else() {
         let bytes = wat::parse_str(
-            r#"(component
+            r#"(component $c
+                (import "wasi:io/poll@0.2.0" (instance $poll (export "pollable" (type (sub resource)))))
+                (alias export $poll "pollable" (type $pollable))
                 (import "wasi:http/types@0.2.10" (instance $http
+                    (alias outer $c $pollable (type $pollable))
+                    (export "pollable" (type (eq $pollable)))
                     (export "fields" (type $fields (sub resource)))
                     (export "[constructor]fields" (func (result (own $fields))))))
                 (core func $make (canon lower (func $http "[constructor]fields")))

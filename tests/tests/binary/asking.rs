@@ -19,7 +19,9 @@ fn away_from_a_terminal_it_waits_and_says_how_to_answer() {
         let (program, id) = session();
         let waits = program.tell(&id, &ops).expect(5).says(&["waits for an answer", "ask-1-1-1-0"]);
         assert!(waits.stderr.contains(&format!("answer {id} ask-1-1-1-0 VALUE")), "{}", waits.stderr);
-        assert!(waits.stdout.contains("the probe asks about append_once (allow | deny)"), "{}", waits.stdout);
+        let asked = "? [ask-1-1-1-0] May append_once run? the probe asks about append_once. \
+                     Its input: {\"line\":\"x\",\"path\":\"/workspace/log\"} (allow | deny)";
+        assert!(waits.stdout.contains(asked), "{}", waits.stdout);
         let shown = program.run(&["show", &id]).expect(0).stdout;
         assert!(shown.contains("ask-1-1-1-0"), "{shown}");
         program.resume(&id).expect(5);

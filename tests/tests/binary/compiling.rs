@@ -113,7 +113,7 @@ async fn what_compiling_may_cost() {
         ),
         (
             CompileLimits { component_bytes_max: 1_000, ..CompileLimits::default() },
-            "at most 1000 are compiled",
+            "is larger than 1000 bytes",
         ),
     ] {
         let why = made(&world, bomb(), limits).await.unwrap_err();

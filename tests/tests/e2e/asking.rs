@@ -163,7 +163,7 @@ async fn what_is_asked_about_cannot_hide() {
     assert_eq!(world.run(&id, &json!([{ "op": "tools", "uses": [used] }]).to_string()).await, Outcome::Idle);
     let asked = world.events(&id).await.first("question.asked").data["text"].as_str().unwrap().to_owned();
     assert!(
-        asked.starts_with("May append_once run? the probe asks about append_once Its input: {"),
+        asked.starts_with("May append_once run? the probe asks about append_once. Its input: {"),
         "{asked}"
     );
     assert!(asked.contains(r"a\u202eb") && asked.len() < 20_000 && asked.ends_with(" bytes cut)"));

@@ -242,16 +242,6 @@ async fn what_is_overridden_is_not_carried_on() {
     assert_eq!((tenth.turn_id.as_deref(), &tenth.data["input"]["contexts"]), (Some("turn_2"), &Value::Null));
 }
 
-/// What a hook makes of an output is bounded as outputs are.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replaced_output_is_cut() {
-    let on = format!("{}\n\n[component.probe.limits]\noutput = \"1KiB\"", rewriting("PostToolUse"));
-    let long = "y".repeat(2_000);
-    let Called { learned, .. } =
-        called(&Draft::scripted().hook(&[("output", &long)], &on), json!([append("x")])).await;
-    assert_eq!(learned, [format!("use-1: ok: {}… (976 bytes cut)", "y".repeat(1024))]);
-}
-
 /// What nothing sets off yet cannot be listened for: a guard that never runs is worse than none.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_is_never_fired_is_refused() {

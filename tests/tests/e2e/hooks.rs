@@ -197,7 +197,7 @@ async fn a_denial_reaches_every_way_to_a_tool() {
         ("by another name", alone.clone().toml(as_put), vec![&other], "put"),
         (
             "rewritten by its own bundle",
-            Draft::scripted().hook(&[("input", input)], &rewriting),
+            Draft::scripted().hook(&[("input", input)], &format!("{rewriting}\nmatcher = \"append_once\"")),
             vec![],
             "append_once",
         ),
@@ -252,7 +252,7 @@ async fn every_hook_is_told_how_the_session_was_loaded() {
         assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
         let learned = world.check(&id).await.learned().pop().unwrap();
         let told = format!("test/scripted Some(\"turn_{turn}\") Some({source}) None");
-        assert_eq!(learned[1], format!("use-1: context: {told}"));
+        assert_eq!(learned[1], format!("use-{turn}: context: {told}"));
     }
 }
 

@@ -16,6 +16,11 @@ use serde_json::json;
 
 const TTL_MS: u64 = 60_000;
 
+/// How often something was said.
+fn times(events: &Events, text: &str) -> usize {
+    events.said().iter().filter(|said| *said == text).count()
+}
+
 /// C41, C53: a session that another host runs is refused, with who has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_host_has_a_session() {
@@ -98,9 +103,10 @@ async fn a_fenced_session_is_taken_up_again_where_its_lease_is_free() {
     assert_eq!(loads.len(), 2);
     assert_eq!((loads[0].data.get("again"), &loads[1].data["again"]), (None, &json!("lease")));
     assert_eq!(loads[0].data["host"], loads[1].data["host"]);
-    assert_eq!(events.learned()[0], ["use-1: unknown: ", "use-2: ok: appended again"]);
+    assert_eq!(events.learned()[0][..2], ["use-1: unknown: ", "use-2: ok: appended again"]);
     assert_eq!((events.count("tool.lost"), events.count("call.retried")), (1, 1));
-    assert_eq!(events.said()[..], ["and on", "later"]);
+    assert_eq!(times(&events, "and on"), 1);
+    assert_eq!(times(&events, "later"), 1);
     let log = world.workspace_file(&id, "log").unwrap();
     assert_eq!(log.lines().filter(|line| *line == "once").count(), 1, "{log}");
 }
@@ -140,7 +146,7 @@ async fn a_session_is_read_back_when_it_is_not_known_what_was_written() {
         }
         let events = Events::of(store.as_ref(), &id).await;
         events.check();
-        assert_eq!((events.said()[..].to_vec(), events.count("user.message")), (vec!["once".to_owned()], 1));
+        assert_eq!((times(&events, "once"), events.count("user.message")), (1, 1), "{failures:?}");
         let again: Vec<_> = events.of_kind("session.loaded").map(|event| event.data.get("again")).collect();
         assert!(again.len() > 1 && again[0].is_none() && again[1..].iter().all(Option::is_some), "{again:?}");
     }

@@ -155,7 +155,8 @@ fn question(subject: &Subject, hook: u32, reason: &str) -> QuestionAsked {
         Err(_) => subject.input.clone(),
     };
     let input = cut(&visible(&input), ASKED_INPUT_BYTES_MAX);
-    let text = format!("May {} run? {reason} Its input: {input}", subject.name);
+    let reason = reason.trim().trim_end_matches('.');
+    let text = format!("May {} run? {reason}. Its input: {input}", subject.name);
     let choices = CHOICES.map(str::to_owned).to_vec();
     let question = Question { id: question_id(subject.place), text, choices, schema: None };
     QuestionAsked { question, by: Asker::Hook(hook) }

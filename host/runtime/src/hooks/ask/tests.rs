@@ -75,3 +75,13 @@ fn what_replaces_an_input_is_one_that_a_tool_can_be_given() {
         assert!(said(&pin(HookEvent::PreToolUse, true), verdict, 1 << 20).is_err(), "{input}");
     }
 }
+
+/// What a hook makes of an output is bounded as outputs are.
+#[test]
+fn what_replaces_an_output_is_cut() {
+    let long = vec![rewake_bindings::types::Part::Text("y".repeat(2_000))];
+    let verdict = hook::Verdict { updated_output: Some(long), ..none() };
+    let said = said(&pin(HookEvent::PostToolUse, true), verdict, 1024).unwrap();
+    let cut = format!("{}… (976 bytes cut)", "y".repeat(1024));
+    assert_eq!(said.changes.output, Some(vec![rewake_wire::Part::text(cut)]));
+}
