@@ -17,6 +17,7 @@ mod hostile_denied;
 mod hostile_neighbours;
 mod hosts;
 mod http;
+mod imports;
 mod inbox;
 mod interrupts;
 mod journals;
