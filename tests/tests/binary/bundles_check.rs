@@ -1,6 +1,9 @@
 //! What an author is told of a bundle that loads and is most likely not meant so; and what anybody can see of
 //! a bundle before anything of it runs.
 
+use std::fs;
+use std::path::Path;
+
 use rewake_tests::bundles::{Draft, guest, root};
 use rewake_tests::program::{Ended, Program, text};
 use serde_json::Value;
@@ -125,4 +128,44 @@ fn a_bundle_is_shown_with_its_tools_its_asks_and_what_is_allowed_here() {
     std::fs::write(program.data().join("rewake.toml"), rule).expect("the rules");
     let shown = program.run(&["bundle", "inspect", &bundle]).expect(0).stdout;
     assert!(shown.contains("[fs:workspace:rw; allowed here]"), "{shown}");
+}
+
+/// A component that is copied, and has something of now added to it, or not.
+fn rebuilt(more: &str) -> Draft {
+    let guest = root().join("target/guests/tool_pure.wasm");
+    let build = format!("mkdir -p out && cp '{}' out/t.wasm && {more}", guest.display());
+    let toml = format!(
+        "[component.t]\nkind = \"tool\"\nsource = \"t.wasm\"\nartifact = \"out/t.wasm\"\nbuild = '''{build}'''"
+    );
+    Draft::new("test/rebuilt").toml(&toml).file("t.wasm", fs::read(guest).expect("a guest"))
+}
+
+#[test]
+fn what_comes_out_different_is_told_at_the_line_of_its_build() {
+    let check = |draft: &Draft| {
+        let program = Program::new();
+        let bundle = program.bundle(draft);
+        let told = program.run(&["bundle", "check", &bundle, "--rebuild", "--json"]).expect(0);
+        let built = Path::new(&bundle).join("out/count");
+        assert_eq!(fs::read_to_string(built).expect("it is built"), "once\nonce\n");
+        let finding = |line: &str| serde_json::from_str::<Value>(line).expect("a finding");
+        let said: Vec<Value> = told.stdout.lines().map(finding).collect();
+        let line = fs::read_to_string(Path::new(&bundle).join("bundle.toml")).expect("a manifest");
+        let line = line.lines().position(|line| line.starts_with("build = ")).expect("a build") + 1;
+        (said.into_iter().filter(|one| one["severity"] == "warning").collect::<Vec<_>>(), line)
+    };
+    // A custom section with the time in nanoseconds.
+    let drawn = "printf '\\000\\013\\001t%s' \"$(date +%N)\" >> out/t.wasm && echo once >> out/count";
+    let (said, line) = check(&rebuilt(drawn));
+    let [finding] = said.as_slice() else { panic!("{said:#?}") };
+    assert!(finding["message"].as_str().unwrap().contains("came out different"), "{finding}");
+    assert!(finding["help"].as_str().unwrap().contains("move it into the handler"), "{finding}");
+    assert_eq!(finding["line"], line);
+    let (said, _) = check(&rebuilt("echo once >> out/count"));
+    assert_eq!(said, Vec::<Value>::new());
+
+    let program = Program::new();
+    let bundle = program.bundle(&rebuilt("false"));
+    program.run(&["bundle", "check", &bundle, "--rebuild"]).expect(2).says(&["its build failed"]);
+    program.run(&["bundle", "check", "acme/words", "--rebuild"]).expect(2);
 }

@@ -36,7 +36,7 @@ fn a_good_tool_has_nothing_said_of_it() {
 fn each_mistake_is_said_once_and_alone() {
     let long = "x".repeat(1025);
     let refers = r#"{"type":"object","properties":{"p":{"$ref":"https://example.com/p.json"}}}"#;
-    let cases: [(&str, &str, &str, Effect, Severity, &str); 10] = [
+    let cases: [(&str, &str, &str, Effect, Severity, &str); 12] = [
         ("1st", "d", GOOD, Effect::Once, Severity::Warning, "refuse a name that begins so"),
         ("read", "  ", GOOD, Effect::Once, Severity::Warning, "has no description"),
         ("read", &long, GOOD, Effect::Once, Severity::Warning, "has 1025 characters"),
@@ -46,7 +46,7 @@ fn each_mistake_is_said_once_and_alone() {
         (
             "read",
             "d",
-            r#"{"type":"object","anyOf":[]}"#,
+            r#"{"type":"object","anyOf":[{}]}"#,
             Effect::Once,
             Severity::Warning,
             "`anyOf` at its top",
@@ -61,6 +61,22 @@ fn each_mistake_is_said_once_and_alone() {
         ),
         ("read", "d", refers, Effect::Once, Severity::Error, "refers to `https://example.com/p.json`"),
         ("read", "d", GOOD, Effect::Pure, Severity::Warning, "declares that it only reads"),
+        (
+            "read",
+            "d",
+            r#"{"type":"object","properties":{"p":{"type":"strnig"}}}"#,
+            Effect::Once,
+            Severity::Error,
+            "no JSON Schema: there is no type `strnig` at `/properties/p/type`",
+        ),
+        (
+            "read",
+            "d",
+            r#"{"type":"object","properties":{"p":{}},"required":["q"]}"#,
+            Effect::Once,
+            Severity::Warning,
+            "requires `q`, which \"properties\" does not have at `/required`",
+        ),
     ];
     for (name, description, schema, effect, severity, words) in cases {
         let said = said(name, description, schema, effect);

@@ -19,6 +19,7 @@ mod hostile_neighbours;
 mod hosts;
 mod http;
 mod http_bounds;
+mod imports;
 mod inbox;
 mod interrupts;
 mod journals;

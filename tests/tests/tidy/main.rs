@@ -7,6 +7,7 @@
 mod dependencies;
 mod examples;
 mod functions;
+mod links;
 mod manifests;
 mod purity;
 mod readme;
@@ -86,6 +87,14 @@ fn examples_are_small_and_tested() {
     let of_examples = tree.present.iter().filter(|path| path.starts_with("examples/"));
     let files: Vec<(&str, String)> = of_examples.map(|path| (path.as_str(), tree.text(path))).collect();
     assert_none(examples::small(&files));
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let tree = Tree::read();
+    let documents = tree.present.iter().filter(|path| tree::has_extension(path, "md"));
+    let documents = documents.map(|path| (path.as_str(), tree.text(path))).collect();
+    assert_none(links::dead(&documents, |path| tree::root().join(path).exists()));
 }
 
 #[test]

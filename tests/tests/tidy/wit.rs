@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use wit_parser::{
-    Docs, Function, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
+    Docs, Function, Interface, InterfaceId, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
 };
 
 use crate::tree::Violation;
@@ -46,8 +46,9 @@ fn reference(resolve: &Resolve, package: &wit_parser::Package) -> String {
             items(resolve, world, true)
         );
     }
-    for (name, interface) in &package.interfaces {
-        let interface = &resolve.interfaces[*interface];
+    for id in in_order(resolve, package) {
+        let interface = &resolve.interfaces[id];
+        let name = interface.name.as_deref().unwrap_or("?");
         let _ = write!(out, "\n## Interface `{name}`\n");
         if let Some(docs) = paragraph(&interface.docs) {
             let _ = write!(out, "\n{docs}\n");
@@ -63,6 +64,26 @@ fn reference(resolve: &Resolve, package: &wit_parser::Package) -> String {
         }
     }
     out
+}
+
+/// What components export first, then what they import, each as the worlds name it, then what is left. Files
+/// are read in no order.
+fn in_order(resolve: &Resolve, package: &wit_parser::Package) -> Vec<InterfaceId> {
+    let worlds = || package.worlds.values().map(|world| &resolve.worlds[*world]);
+    let exports = worlds().flat_map(|world| world.exports.values());
+    let imports = worlds().flat_map(|world| world.imports.values());
+    let named = exports.chain(imports).filter_map(|item| match item {
+        WorldItem::Interface { id, .. } => Some(*id),
+        WorldItem::Function(_) | WorldItem::Type { .. } => None,
+    });
+    let with_functions = named.filter(|id| !resolve.interfaces[*id].functions.is_empty());
+    let mut order: Vec<InterfaceId> = Vec::new();
+    for id in with_functions.chain(package.interfaces.values().copied()) {
+        if !order.contains(&id) {
+            order.push(id);
+        }
+    }
+    order
 }
 
 /// The interfaces that a world imports or exports; without those that only bring types.

@@ -43,7 +43,7 @@ pub(super) fn collect(folder: &Path, component: &Declared) -> Result<bool, Build
     lay(&to, &bytes).map_err(|source| BuildError::io(&to, source))
 }
 
-fn not_made(component: &str, artifact: &str) -> BuildError {
+pub(super) fn not_made(component: &str, artifact: &str) -> BuildError {
     let elsewhere = env::var("CARGO_TARGET_DIR").ok().filter(|_| artifact.contains("target/"));
     let help = match elsewhere {
         Some(target) => format!(

@@ -1,6 +1,7 @@
 //! `bundle build`: runs each component's `build`, collects what it makes, and writes `bundle.lock`. Knows
 //! the order of that; the only code of this program that runs an author's commands is in `command.rs`.
 
+pub(crate) mod again;
 mod collect;
 mod command;
 mod error;

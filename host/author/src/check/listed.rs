@@ -105,7 +105,20 @@ fn schema(tool: &ListedTool, say: &mut dyn FnMut(fn(super::Problem) -> Finding, 
             "use up to 64 letters, digits, `_`, `-` and `.`".into(),
         );
     }
-    if let Some(reference) = remote_reference(&Value::Object(schema)) {
+    let schema = Value::Object(schema);
+    for flaw in super::schema::flaws(&schema) {
+        let at =
+            if flaw.pointer.is_empty() { String::new() } else { format!(" at {}", quote(&flaw.pointer)) };
+        match flaw.is_error {
+            true => say(
+                Finding::error,
+                format!("its input schema is no JSON Schema: {}{at}", flaw.message),
+                flaw.help,
+            ),
+            false => say(Finding::warning, format!("its input schema: {}{at}", flaw.message), flaw.help),
+        }
+    }
+    if let Some(reference) = remote_reference(&schema) {
         say(
             Finding::error,
             format!(

@@ -1,8 +1,11 @@
 //! Checks a bundle beyond what loading it refuses: what is allowed and most likely not meant. Knows what a
-//! manifest, components and their tools say. Runs nothing but `list-tools`, without any grant.
+//! manifest, components and their tools say. Runs nothing but `list-tools`, without any grant; and builds, for
+//! whoever wants them compared.
 
 mod declared;
 mod listed;
+mod rebuilt;
+mod schema;
 
 use rewake_runtime::PlanError;
 use rewake_runtime::bundle::{Bundle, BundleSet, Component, Error, Invalid, Offer, PluginKind, Problem};
@@ -10,6 +13,7 @@ use rewake_runtime::workbench::{ListedTool, Workbench};
 
 pub use self::declared::declared;
 pub use self::listed::listed;
+pub use self::rebuilt::rebuilt;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,10 +104,15 @@ pub async fn check(workbench: &Workbench, set: &BundleSet) -> Vec<Finding> {
         findings.extend(set.harness().err().iter().flat_map(refused));
         findings.extend(set.select_tools(&offers).err().iter().flat_map(refused));
     }
+    sort(&mut findings);
+    findings
+}
+
+/// Puts errors first, and otherwise what stands first in the file.
+pub fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| {
         (finding.severity, finding.problem.place.as_ref().map_or((0, 0), |place| (place.line, place.column)))
     });
-    findings
 }
 
 fn unanswered(root: &Bundle, component: &Component, error: &PlanError) -> Finding {

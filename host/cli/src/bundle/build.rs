@@ -64,7 +64,7 @@ async fn once(places: &Places, folder: &Path, bench: &Workbench) -> Result<Built
     build::build(folder, bench, installed.as_ref(), &mut say).await.map_err(failure)
 }
 
-fn failure(error: BuildError) -> Failure {
+pub(super) fn failure(error: BuildError) -> Failure {
     match error {
         BuildError::Used(error) => error.into(),
         BuildError::Io { .. } => Failure::Machine(error.to_string()),

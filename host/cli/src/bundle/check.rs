@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use rewake_author::build::Stage;
 use rewake_author::check::{self, Finding, Severity};
 use rewake_runtime::bundle::Locator;
 use rewake_runtime::compiler::CompileLimits;
@@ -12,10 +13,11 @@ use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{HostError, PlanError};
 use serde_json::json;
 
+use super::build::failure;
 use crate::data::{Places, THIS_PROGRAM};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
-use crate::out::{Out, Style};
+use crate::out::{Out, Style, note};
 
 /// Say what is wrong with a bundle, and what is most likely not meant.
 #[derive(Debug, Args)]
@@ -26,6 +28,9 @@ pub(crate) struct Check {
     /// A further bundle that it is used beside; can be repeated
     #[arg(long, value_name = "BUNDLE")]
     with: Vec<OsString>,
+    /// Build every component twice too, and say which come out different; for a bundle's folder
+    #[arg(long)]
+    rebuild: bool,
     /// Warnings count as errors
     #[arg(long)]
     strict: bool,
@@ -73,7 +78,26 @@ async fn find(places: &Places, asked: &Check) -> Result<Vec<Finding>, Failure> {
         Err(error) => return Err(error.into()),
     };
     let workbench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
-    Ok(check::check(&workbench.map_err(Failure::Machine)?, &set).await)
+    let mut findings = check::check(&workbench.map_err(Failure::Machine)?, &set).await;
+    if asked.rebuild {
+        findings.extend(rebuilt(&root).await?);
+        check::sort(&mut findings);
+    }
+    Ok(findings)
+}
+
+async fn rebuilt(root: &Locator) -> Result<Vec<Finding>, Failure> {
+    let Locator::Folder(folder) = root else {
+        return Err(Failure::Usage(format!(
+            "--rebuild runs the bundle's own commands, and {root} is no folder to run them in: name its folder"
+        )));
+    };
+    let mut say = |stage: Stage<'_>| {
+        if let Stage::Command { component, command } = stage {
+            note(&format!("{component}: {command}"));
+        }
+    };
+    check::rebuilt(folder, &mut say).await.map_err(failure)
 }
 
 fn show(out: &mut Out, finding: &Finding) -> Result<(), Failure> {

@@ -25,7 +25,9 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
     fields.require("source", "\"name.wasm\"");
     let kind = fields.one_of("kind", &PluginKind::ALL.map(|kind| (kind.as_str(), kind)));
     let source = fields.parsed("source", "a path", source);
-    let build = fields.some_text("build").map(Spanned::into_inner);
+    let build = fields.some_text("build");
+    let build_at = build.as_ref().map(Spanned::span);
+    let build = build.map(Spanned::into_inner);
     let artifact = fields.parsed("artifact", "a path", artifact_path);
     if let (Some(artifact), None) = (&artifact, &build) {
         let invalid = Invalid::new("`artifact` is what `build` makes, and there is no `build`")
@@ -54,6 +56,7 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
         kind: kind?.into_inner(),
         source: source?,
         build,
+        build_at,
         artifact: artifact.map(Spanned::into_inner),
         state_version: state_version.and_then(|version| u32::try_from(version.into_inner()).ok()),
         asks,

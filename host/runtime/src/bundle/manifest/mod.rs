@@ -86,6 +86,8 @@ pub struct Declared {
     pub source: Spanned<String>,
     /// The command that builds it; run only when the author asks for it.
     pub build: Option<String>,
+    /// Where that stands in the manifest.
+    pub build_at: Option<Range<usize>>,
     /// What `build` makes, relative to the bundle's folder and perhaps outside of it; copied to `source` when
     /// the author builds. No host ever reads it.
     pub artifact: Option<String>,

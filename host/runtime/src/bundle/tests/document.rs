@@ -17,9 +17,9 @@ const WRONG: &str = "qqqqqqqqqqqq";
 /// The known keys of the table that has the wrong one, as the reader itself lists them.
 fn known(text: &str) -> Vec<String> {
     let error = Manifest::parse(text, "bundle.toml").expect_err("a wrong key").to_string();
-    let told = error.lines().skip_while(|line| !line.contains(WRONG));
-    let list = told.filter_map(|line| line.split_once("known here: ")).map(|(_, list)| list.to_owned());
-    let list = list.take(1).next().unwrap_or_else(|| panic!("no list of keys in:\n{error}"));
+    let mut told = error.lines().skip_while(|line| !line.contains(WRONG));
+    let list = told.find_map(|line| line.split_once("known here: "));
+    let (_, list) = list.unwrap_or_else(|| panic!("no list of keys in:\n{error}"));
     list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
