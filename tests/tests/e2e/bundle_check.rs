@@ -59,7 +59,7 @@ fn each_mistake_is_said_once_and_alone() {
             Severity::Warning,
             "`a b`",
         ),
-        ("read", "d", refers, Effect::Once, Severity::Error, "refers to `https://example.com/p.json`"),
+        ("read", "d", refers, Effect::Once, Severity::Error, "refers to \"https://example.com/p.json\""),
         ("read", "d", GOOD, Effect::Pure, Severity::Warning, "declares that it only reads"),
         (
             "read",
@@ -67,7 +67,7 @@ fn each_mistake_is_said_once_and_alone() {
             r#"{"type":"object","properties":{"p":{"type":"strnig"}}}"#,
             Effect::Once,
             Severity::Error,
-            "no JSON Schema: there is no type `strnig` at `/properties/p/type`",
+            "`/properties/p/type` must be of null",
         ),
         (
             "read",

@@ -4,6 +4,7 @@
 use rewake_core::effect::Effect;
 use rewake_core::grant::Access;
 use rewake_runtime::bundle::{Bundle, Component, Invalid, quote};
+use rewake_runtime::schema::Schema;
 use rewake_runtime::workbench::ListedTool;
 use serde_json::{Map, Value};
 
@@ -105,28 +106,16 @@ fn schema(tool: &ListedTool, say: &mut dyn FnMut(fn(super::Problem) -> Finding, 
             "use up to 64 letters, digits, `_`, `-` and `.`".into(),
         );
     }
-    let schema = Value::Object(schema);
-    for flaw in super::schema::flaws(&schema) {
-        let at =
-            if flaw.pointer.is_empty() { String::new() } else { format!(" at {}", quote(&flaw.pointer)) };
-        match flaw.is_error {
-            true => say(
-                Finding::error,
-                format!("its input schema is no JSON Schema: {}{at}", flaw.message),
-                flaw.help,
-            ),
-            false => say(Finding::warning, format!("its input schema: {}{at}", flaw.message), flaw.help),
-        }
-    }
-    if let Some(reference) = remote_reference(&schema) {
+    for problem in Schema::compile(&tool.input_schema).err().unwrap_or_default() {
         say(
             Finding::error,
-            format!(
-                "its input schema refers to {}, and nothing outside of it is ever read",
-                quote(&reference)
-            ),
-            "put what is meant into \"$defs\" and refer to it as \"#/$defs/NAME\"".into(),
+            format!("its input schema is none that this host can check: {problem}"),
+            "correct it; what is shared goes into \"$defs\", and \"#/$defs/NAME\" refers to it".into(),
         );
+    }
+    for hint in super::schema::hints(&Value::Object(schema)) {
+        let message = format!("its input schema: {} at {}", hint.message, quote(&hint.pointer));
+        say(Finding::warning, message, hint.help);
     }
 }
 
@@ -137,22 +126,4 @@ fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = &String> {
 fn is_property_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-}
-
-/// A reference out of the schema, if there is one.
-fn remote_reference(schema: &Value) -> Option<String> {
-    match schema {
-        Value::Object(fields) => fields.iter().find_map(|(key, value)| match value {
-            Value::String(target)
-                if matches!(key.as_str(), "$ref" | "$dynamicRef") && !target.starts_with('#') =>
-            {
-                Some(target.clone())
-            }
-            // Data, whatever it looks like.
-            _ if matches!(key.as_str(), "const" | "enum" | "default" | "examples") => None,
-            _ => remote_reference(value),
-        }),
-        Value::Array(items) => items.iter().find_map(remote_reference),
-        _ => None,
-    }
 }

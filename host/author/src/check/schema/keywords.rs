@@ -1,113 +1,78 @@
-//! The keywords of JSON Schema, and what each must hold. Knows nothing of where they stand.
+//! The keywords of JSON Schema, and which of them hold schemas. Knows nothing of where they stand.
 
-/// What `type` can name.
-pub(super) const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
-
-/// What a keyword must hold.
+/// What a keyword holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
-    Anything,
-    Type,
-    Text,
-    Truth,
-    Number,
-    PositiveNumber,
-    Count,
-    List,
-    Names,
-    NamesByName,
-    Object,
+    /// A schema; for `items` until 2019 also a list of them, which is not looked into.
     Schema,
+    /// A list of schemas.
     Schemas,
+    /// Schemas by name.
     SchemasByName,
-    /// A schema; before 2020-12 also a list of them.
-    Items,
-    /// Each of a schema or of names.
-    Dependencies,
-    Reference,
+    /// Something else.
+    Other,
 }
 
-/// Every keyword.
-pub(super) const KEYWORDS: [(&str, Holds); 59] = [
-    ("$anchor", Holds::Text),
-    ("$comment", Holds::Text),
+/// Every keyword of the drafts in use, 4 to 2020-12, in the order of the alphabet.
+pub(super) const KEYWORDS: [(&str, Holds); 60] = [
+    ("$anchor", Holds::Other),
+    ("$comment", Holds::Other),
     ("$defs", Holds::SchemasByName),
-    ("$dynamicAnchor", Holds::Text),
-    ("$dynamicRef", Holds::Reference),
-    ("$id", Holds::Text),
-    ("$ref", Holds::Reference),
-    ("$schema", Holds::Text),
-    ("$vocabulary", Holds::Object),
+    ("$dynamicAnchor", Holds::Other),
+    ("$dynamicRef", Holds::Other),
+    ("$id", Holds::Other),
+    ("$recursiveRef", Holds::Other),
+    ("$ref", Holds::Other),
+    ("$schema", Holds::Other),
+    ("$vocabulary", Holds::Other),
     ("additionalItems", Holds::Schema),
     ("additionalProperties", Holds::Schema),
     ("allOf", Holds::Schemas),
     ("anyOf", Holds::Schemas),
-    ("const", Holds::Anything),
+    ("const", Holds::Other),
     ("contains", Holds::Schema),
-    ("contentEncoding", Holds::Text),
-    ("contentMediaType", Holds::Text),
+    ("contentEncoding", Holds::Other),
+    ("contentMediaType", Holds::Other),
     ("contentSchema", Holds::Schema),
-    ("default", Holds::Anything),
+    ("default", Holds::Other),
     ("definitions", Holds::SchemasByName),
-    ("dependencies", Holds::Dependencies),
-    ("dependentRequired", Holds::NamesByName),
+    ("dependencies", Holds::SchemasByName),
+    ("dependentRequired", Holds::Other),
     ("dependentSchemas", Holds::SchemasByName),
-    ("deprecated", Holds::Truth),
-    ("description", Holds::Text),
+    ("deprecated", Holds::Other),
+    ("description", Holds::Other),
     ("else", Holds::Schema),
-    ("enum", Holds::List),
-    ("examples", Holds::List),
-    ("exclusiveMaximum", Holds::Number),
-    ("exclusiveMinimum", Holds::Number),
-    ("format", Holds::Text),
+    ("enum", Holds::Other),
+    ("examples", Holds::Other),
+    ("exclusiveMaximum", Holds::Other),
+    ("exclusiveMinimum", Holds::Other),
+    ("format", Holds::Other),
     ("if", Holds::Schema),
-    ("items", Holds::Items),
-    ("maxContains", Holds::Count),
-    ("maxItems", Holds::Count),
-    ("maxLength", Holds::Count),
-    ("maxProperties", Holds::Count),
-    ("maximum", Holds::Number),
-    ("minContains", Holds::Count),
-    ("minItems", Holds::Count),
-    ("minLength", Holds::Count),
-    ("minProperties", Holds::Count),
-    ("minimum", Holds::Number),
-    ("multipleOf", Holds::PositiveNumber),
+    ("items", Holds::Schema),
+    ("maxContains", Holds::Other),
+    ("maxItems", Holds::Other),
+    ("maxLength", Holds::Other),
+    ("maxProperties", Holds::Other),
+    ("maximum", Holds::Other),
+    ("minContains", Holds::Other),
+    ("minItems", Holds::Other),
+    ("minLength", Holds::Other),
+    ("minProperties", Holds::Other),
+    ("minimum", Holds::Other),
+    ("multipleOf", Holds::Other),
     ("not", Holds::Schema),
     ("oneOf", Holds::Schemas),
-    ("pattern", Holds::Text),
+    ("pattern", Holds::Other),
     ("patternProperties", Holds::SchemasByName),
     ("prefixItems", Holds::Schemas),
     ("properties", Holds::SchemasByName),
     ("propertyNames", Holds::Schema),
-    ("readOnly", Holds::Truth),
-    ("required", Holds::Names),
+    ("readOnly", Holds::Other),
+    ("required", Holds::Other),
     ("then", Holds::Schema),
-    ("title", Holds::Text),
-    ("type", Holds::Type),
+    ("title", Holds::Other),
+    ("type", Holds::Other),
     ("unevaluatedItems", Holds::Schema),
     ("unevaluatedProperties", Holds::Schema),
-    ("uniqueItems", Holds::Truth),
+    ("uniqueItems", Holds::Other),
 ];
-
-impl Holds {
-    /// The same in words.
-    pub(super) const fn words(self) -> &'static str {
-        match self {
-            Holds::Anything => "a value",
-            Holds::Type => "a type's name",
-            Holds::Text | Holds::Reference => "a text",
-            Holds::Truth => "true or false",
-            Holds::Number => "a number",
-            Holds::PositiveNumber => "a number greater than 0",
-            Holds::Count => "a whole number, not below 0",
-            Holds::List => "a list",
-            Holds::Names => "a list of names, none of them twice",
-            Holds::NamesByName => "an object with a list of names for each name",
-            Holds::Object => "an object",
-            Holds::Schema | Holds::Items => "a schema",
-            Holds::Schemas => "a list of schemas, and not an empty one",
-            Holds::SchemasByName | Holds::Dependencies => "an object with a schema for each name",
-        }
-    }
-}
