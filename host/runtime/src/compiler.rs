@@ -249,6 +249,8 @@ mod tests {
             |seconds| CompileBounds { cpu_max: Some(Duration::from_secs(seconds)), ..Default::default() };
         let own = CompileLimits::default();
         assert_eq!(cpu(1).over(own), CompileLimits { cpu_s_max: 1, ..own });
+        let short = CompileLimits { time_ms_max: 300, ..own };
+        assert_eq!(CompileBounds::default().over(short), short);
         assert_eq!(cpu(600).over(own), CompileLimits { cpu_s_max: 600, time_ms_max: 3_000_000, ..own });
     }
 

@@ -174,7 +174,10 @@ impl CompileBounds {
             cpu_s_max,
             memory_bytes_max: self.memory_bytes_max.unwrap_or(own.memory_bytes_max),
             // A process that gives way has a fifth of a processor, or more.
-            time_ms_max: own.time_ms_max.max(cpu_s_max.saturating_mul(5_000)),
+            time_ms_max: match self.cpu_max {
+                Some(_) => own.time_ms_max.max(cpu_s_max.saturating_mul(5_000)),
+                None => own.time_ms_max,
+            },
         }
     }
 }
