@@ -232,7 +232,7 @@ fn copy(
             return Ok(Some(found.len()));
         }
         let mut copy = fs::OpenOptions::new().write(true).create_new(true).open(target)?;
-        let bytes = std::io::copy(&mut file.take(room + 1), &mut copy)?;
+        let bytes = std::io::copy(&mut file.take(room.saturating_add(1)), &mut copy)?;
         // Of what it is allowed to do, nothing that goes beyond its owner: a guest may write to it.
         fs::set_permissions(target, fs::Permissions::from_mode(found.permissions().mode() & 0o777))?;
         Ok(Some(bytes))

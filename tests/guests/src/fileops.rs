@@ -143,50 +143,18 @@ fn perform(op: &FileOp) -> io::Result<String> {
         #[allow(deprecated, reason = "the only stable way to make a link on WASI")]
         FileOp::Symlink { text, path } => fs::soft_link(text, path).map(done),
         FileOp::ReadLink { path } => Ok(fs::read_link(path)?.to_string_lossy().into_owned()),
-        FileOp::Look { path } => {
-            let metadata = fs::symlink_metadata(path)?;
-            let kind = match metadata.file_type() {
-                kind if kind.is_dir() => "directory",
-                kind if kind.is_symlink() => "link",
-                _ => "file",
-            };
-            Ok(format!("{kind} {}", if metadata.is_file() { metadata.len() } else { 0 }))
-        }
-        FileOp::Times { path } => {
-            let metadata = fs::metadata(path)?;
-            let times = [metadata.modified()?, metadata.accessed()?];
-            let whole = |time: &SystemTime| {
-                time.duration_since(SystemTime::UNIX_EPOCH)
-                    .is_ok_and(|since| since.as_nanos() % 1_000_000 == 0)
-            };
-            Ok(format!("whole: {}", times.iter().all(whole)))
-        }
-        FileOp::ListMany { path, count } => {
-            let mut held = Vec::new();
-            for _ in 0..*count {
-                match fs::read_dir(path).and_then(|mut names| names.next().transpose().map(|_| names)) {
-                    Ok(names) => held.push(names),
-                    Err(error) => return Ok(format!("listed {}, then {:?}", held.len(), error.kind())),
-                }
-            }
-            Ok(format!("listed {}", held.len()))
-        }
+        FileOp::Look { path } => look(path),
+        FileOp::Times { path } => times(path),
+        FileOp::ListMany { path, count } => Ok(hold("listed", *count, || {
+            fs::read_dir(path).and_then(|mut names| names.next().transpose().map(|_| names))
+        })),
         FileOp::List { path } => {
             let names: io::Result<Vec<String>> = fs::read_dir(path)?
                 .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
                 .collect();
             Ok(names?.join(" "))
         }
-        FileOp::OpenMany { path, count } => {
-            let mut held = Vec::new();
-            for _ in 0..*count {
-                match File::open(path) {
-                    Ok(file) => held.push(file),
-                    Err(error) => return Ok(format!("opened {}, then {:?}", held.len(), error.kind())),
-                }
-            }
-            Ok(format!("opened {}", held.len()))
-        }
+        FileOp::OpenMany { path, count } => Ok(hold("opened", *count, || File::open(path))),
         FileOp::WriteRemoved { path, bytes } => {
             let mut file = File::create(path)?;
             fs::remove_file(path)?;
@@ -195,6 +163,37 @@ fn perform(op: &FileOp) -> io::Result<String> {
         FileOp::Env => Ok(format!("{} {}", std::env::vars().count(), std::env::args().count())),
         FileOp::Connect { address } => std::net::TcpStream::connect(address).map(|_| "connected".to_owned()),
     }
+}
+
+fn look(path: &str) -> io::Result<String> {
+    let metadata = fs::symlink_metadata(path)?;
+    let kind = match metadata.file_type() {
+        kind if kind.is_dir() => "directory",
+        kind if kind.is_symlink() => "link",
+        _ => "file",
+    };
+    Ok(format!("{kind} {}", if metadata.is_file() { metadata.len() } else { 0 }))
+}
+
+fn times(path: &str) -> io::Result<String> {
+    let metadata = fs::metadata(path)?;
+    let times = [metadata.modified()?, metadata.accessed()?];
+    let whole = |time: &SystemTime| {
+        time.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.as_nanos() % 1_000_000 == 0)
+    };
+    Ok(format!("whole: {}", times.iter().all(whole)))
+}
+
+/// Opens so many of something, and keeps all of them open.
+fn hold<T>(word: &str, count: u32, open: impl Fn() -> io::Result<T>) -> String {
+    let mut held = Vec::new();
+    for _ in 0..count {
+        match open() {
+            Ok(one) => held.push(one),
+            Err(error) => return format!("{word} {}, then {:?}", held.len(), error.kind()),
+        }
+    }
+    format!("{word} {}", held.len())
 }
 
 fn read_at(path: &str, offset: u64, length: u64) -> io::Result<String> {

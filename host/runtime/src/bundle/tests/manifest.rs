@@ -185,7 +185,7 @@ fn unknown_keys_name_the_nearest_or_the_known() {
     check(
         "instructions = \"x\"\n",
         &[
-            "6:1 unknown key `instructions` in [bundle] | known here: `name`, `version`, `license`, `api` and `use`",
+            "6:1 unknown key `instructions` in [bundle] | known here: `name`, `version`, `license`, `api`, `use` and `files`",
         ],
     );
     check("[agents]\n", &["6:2 unknown key `agents` in the top level | did you mean `agent`?"]);
