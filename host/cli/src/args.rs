@@ -92,7 +92,7 @@ pub(crate) enum Command {
 )]
 pub(crate) struct Run {
     /// The bundle whose agent runs (not with --session): a folder with a bundle.toml, a packed file, or
-    /// scope/name[@version] of an installed one; then what to tell it: `-` reads standard input. Without a
+    /// scope/name@version of an installed one; then what to tell it: `-` reads standard input. Without a
     /// message a new session is made and not run, and one that is there goes on with what is open
     #[arg(value_name = "BUNDLE] [MESSAGE", num_args = 0..=2, required_unless_present = "session")]
     words: Vec<OsString>,

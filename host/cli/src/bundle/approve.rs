@@ -23,7 +23,7 @@ const TOOLS_MAX: usize = 12;
 /// How what is asked for is approved where nobody can be asked.
 #[derive(Debug, Args)]
 pub(crate) struct Approving {
-    /// Approve what this file's [[allow]] for the bundle, by name and digest, allows
+    /// Approve what the allow table of this file for the bundle, by name and digest, allows
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grant_asked", "no_grant"])]
     pub(crate) grant: Option<PathBuf>,
     /// Approve all that it asks for

@@ -30,7 +30,7 @@ pub(crate) struct List {
 /// Take a bundle out of what is installed.
 #[derive(Debug, Args)]
 pub(crate) struct Remove {
-    /// Its name, with a version where several are installed: scope/name[@=VERSION]
+    /// Its name, with a version where several are installed: scope/name@=VERSION
     #[arg(value_name = "NAME", value_parser = LOCATOR)]
     bundle: Locator,
 }
