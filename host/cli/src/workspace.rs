@@ -90,19 +90,22 @@ struct Here {
     id: SessionId,
     folder: PathBuf,
     baseline: Option<Baseline>,
+    /// A step of it is open: somebody runs it, or was killed at it.
+    is_at_work: bool,
 }
 
 impl Here {
     async fn find(places: &Places, id: &SessionId) -> Result<Here, Failure> {
         // Says so if there is no such session.
-        crate::journal::Standing::whole(places.read().await?, id).await?;
+        let standing = crate::journal::Standing::whole(places.read().await?, id).await?;
+        let is_at_work = standing.session.turn.as_ref().is_some_and(|turn| turn.step.is_some());
         let folder = workspace::path(&places.data, id);
         if !workspace::is_there(&folder) {
             return Err(Failure::Usage(format!("the workspace of {id} is not in this data folder")));
         }
         let baseline = Baseline::read(&places.data, id);
         let baseline = baseline.map_err(|error| Failure::io("reading what the workspace held", error))?;
-        Ok(Here { id: id.clone(), folder, baseline })
+        Ok(Here { id: id.clone(), folder, baseline, is_at_work })
     }
 
     fn noted(&self) -> Result<&Baseline, Failure> {
@@ -137,7 +140,7 @@ fn diff(here: &Here, against: Option<PathBuf>, names: bool) -> Result<Outcome, F
             _ => "",
         };
         let style = if names { Style::Plain } else { Style::Strong };
-        out.line(style, &format!("{word} {path}{kind}"))?;
+        out.line(style, &format!("{word} {}{kind}", shown(path)))?;
         if !names {
             lines(&mut out, here, noted, &against, path, *change)?;
         }
@@ -165,6 +168,15 @@ impl Against {
             Some(Thing::File { digest, .. }) if self.is_noted && Digest::of(&bytes) != *digest => None,
             _ => Some(bytes),
         }
+    }
+}
+
+/// A path on one line: a guest may have put anything into the names of its files.
+fn shown(path: &str) -> String {
+    if crate::text::plain(path) == path && !path.contains(['\n', '\t']) {
+        path.to_owned()
+    } else {
+        path.escape_default().to_string()
     }
 }
 
@@ -223,6 +235,13 @@ fn export(here: &Here, to: &Path) -> Result<Outcome, Failure> {
 }
 
 fn bring_back(here: &Here, to: Option<PathBuf>) -> Result<Outcome, Failure> {
+    if here.is_at_work {
+        return Err(Failure::Usage(format!(
+            "{} is in the middle of a step: what it is writing may be half done. Let it rest first: \
+             `rewake run --session {}`",
+            here.id, here.id
+        )));
+    }
     let noted = here.noted()?;
     let Some(to) = to.or_else(|| noted.source.clone()) else {
         return Err(Failure::Usage("the workspace was not copied from a folder; name one".into()));
@@ -236,6 +255,7 @@ fn bring_back(here: &Here, to: Option<PathBuf>) -> Result<Outcome, Failure> {
              be merged by hand",
             here.id
         )),
+        ApplyError::LeadOut(_) => Failure::Usage(format!("{error}. Nothing was done")),
         ApplyError::Io { .. } => Failure::io("bringing the changes back", error),
     })?;
     let mut out = Out::new();
@@ -245,7 +265,7 @@ fn bring_back(here: &Here, to: Option<PathBuf>) -> Result<Outcome, Failure> {
             Change::Changed => "changed",
             Change::Removed => "removed",
         };
-        out.line(Style::Plain, &format!("{word} {path}"))?;
+        out.line(Style::Plain, &format!("{word} {}", shown(path)))?;
     }
     out.flush()?;
     let count = describe::count(changes.len() as u64, "change", "changes");

@@ -6,7 +6,7 @@ mod tests;
 
 use rewake_core::grant::{Access, FsSource, Grants, HttpGrant};
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Component};
 use crate::config::{HostDir, Rules};
 use crate::grants;
 
@@ -23,9 +23,11 @@ pub fn lines(bundle: &Bundle) -> Vec<String> {
 /// asked for it, is the most that carries over. A request with a secret that `old` did not send is new, even
 /// where the same host was reached.
 pub fn wider(rules: &Rules, old: &Bundle, new: &Bundle) -> Vec<String> {
-    let approved = approved(rules, old);
     let mut wider = Vec::new();
     for component in new.components() {
+        // By component: what one may read and another send was not approved for one that can do both.
+        let was = old.component(component.name()).filter(|was| was.kind() == component.kind());
+        let approved = was.map(|was| approved(rules, old, was)).unwrap_or_default();
         let asks = grants::asked(&component.declared.asks);
         for ask in &asks.fs {
             // Where a guest sees a directory is no matter of what it may do there.
@@ -60,24 +62,17 @@ pub fn withheld(rules: &Rules, bundle: &Bundle) -> Vec<String> {
     withheld
 }
 
-/// What the rules allow to a bundle of what it asks for, all components together.
-fn approved(rules: &Rules, bundle: &Bundle) -> Grants {
+/// What the rules allow to a component of what it asks for.
+fn approved(rules: &Rules, bundle: &Bundle, component: &Component) -> Grants {
     // A directory that the operator has not named yet, or has taken away, says nothing of what was approved.
     let mut rules = rules.clone();
-    let all = bundle.components().iter().map(|component| grants::asked(&component.declared.asks));
-    let all: Vec<Grants> = all.collect();
-    for grant in all.iter().flat_map(|asks| &asks.fs) {
+    let asks = grants::asked(&component.declared.asks);
+    for grant in &asks.fs {
         if let FsSource::Host(name) = &grant.source {
             let dir = HostDir { path: std::path::PathBuf::new(), access: Access::ReadWrite };
             rules.dirs.insert(name.clone(), dir);
         }
     }
     let (name, digest) = (bundle.name().as_str(), bundle.digest());
-    let mut approved = Grants::default();
-    for asks in &all {
-        let grants = grants::in_force(&rules, name, &digest, false, asks);
-        approved.fs.extend(grants.fs);
-        approved.http.extend(grants.http);
-    }
-    approved
+    grants::in_force(&rules, name, &digest, false, &asks)
 }

@@ -9,14 +9,15 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptionsExt as _, PermissionsExt as _};
+use cap_std::fs::{Dir, PermissionsExt as _};
 use rewake_core::ids::{Digest, SessionId};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use walkdir::WalkDir;
 
+pub use self::apply::{ApplyError, apply};
 pub(crate) use self::given::digest;
 
+mod apply;
 mod given;
 
 /// Bytes of a baseline that are read back: a hundred thousand files with long names.
@@ -66,22 +67,6 @@ pub enum Change {
     Removed,
 }
 
-/// Why changes are not brought into a folder.
-#[derive(Debug, Error)]
-pub enum ApplyError {
-    /// The folder has changed where the workspace has too. Nothing was done.
-    #[error("these have changed in the folder since the workspace was copied from it: {}", .0.join(", "))]
-    Conflicts(Vec<String>),
-    /// A path cannot be read or written. What stands before it in the order of paths was done.
-    #[error("{path}: {source}")]
-    Io {
-        /// The path, within the tree.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-}
-
 impl Baseline {
     /// Notes what a new workspace holds, in the data folder.
     ///
@@ -104,6 +89,7 @@ impl Baseline {
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer(&mut new, self)?;
         new.flush()?;
+        new.as_file().sync_all()?;
         new.persist(file)?;
         Ok(())
     }
@@ -228,94 +214,6 @@ pub fn read(folder: &Path, path: &str, bytes_max: u64) -> std::io::Result<Option
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= bytes_max).then_some(bytes))
-}
-
-/// Brings the changes of a workspace into the folder that it was copied from. Nothing is done if the folder
-/// has changed itself where the workspace has.
-///
-/// # Errors
-/// As [`ApplyError`] says.
-pub fn apply(
-    baseline: &Baseline,
-    workspace: &Path,
-    folder: &Path,
-) -> Result<Vec<(String, Change)>, ApplyError> {
-    let whole = |source| ApplyError::Io { path: folder.display().to_string(), source };
-    let after = scan(workspace).map_err(|source| ApplyError::Io { path: "workspace".into(), source })?;
-    let there = scan(folder).map_err(whole)?;
-    let every = every_change(&baseline.tree, &after);
-    let is_free = |(path, _): &&(String, Change)| {
-        there.get(path) == baseline.tree.get(path) || there.get(path) == after.get(path)
-    };
-    let conflicts: Vec<String> =
-        every.iter().filter(|change| !is_free(change)).map(|(path, _)| path.clone()).collect();
-    if !conflicts.is_empty() {
-        return Err(ApplyError::Conflicts(conflicts));
-    }
-    let from = Dir::open_ambient_dir(workspace, ambient_authority())
-        .map_err(|source| ApplyError::Io { path: "workspace".into(), source })?;
-    let to = Dir::open_ambient_dir(folder, ambient_authority()).map_err(whole)?;
-    // What goes, goes first and from the inside out; what comes, comes from the outside in.
-    for (path, _) in every.iter().rev().filter(|(path, _)| there.contains_key(path)) {
-        let must_go = match (there.get(path), after.get(path)) {
-            (_, None) => true,
-            (Some(old), Some(new)) => std::mem::discriminant(old) != std::mem::discriminant(new),
-            (None, Some(_)) => false,
-        };
-        if must_go {
-            remove(&to, path, &there[path])
-                .map_err(|source| ApplyError::Io { path: path.clone(), source })?;
-        }
-    }
-    for (path, _) in every.iter().filter(|(path, _)| there.get(path) != after.get(path)) {
-        let Some(thing) = after.get(path) else { continue };
-        put(&from, &to, path, thing).map_err(|source| ApplyError::Io { path: path.clone(), source })?;
-    }
-    Ok(changes(&baseline.tree, &after))
-}
-
-/// All changes, folders with their contents.
-fn every_change(before: &Tree, after: &Tree) -> Vec<(String, Change)> {
-    let paths: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let change = |path: &&String| match (before.get(*path), after.get(*path)) {
-        (None, Some(_)) => Some(Change::Added),
-        (Some(_), None) => Some(Change::Removed),
-        (Some(old), Some(new)) if old != new => Some(Change::Changed),
-        _ => None,
-    };
-    paths.iter().filter_map(|path| change(path).map(|change| ((*path).clone(), change))).collect()
-}
-
-fn remove(to: &Dir, path: &str, thing: &Thing) -> std::io::Result<()> {
-    match thing {
-        // What is in it and is not the workspace's doing stays, and the folder with it.
-        Thing::Folder => to.remove_dir(path).or_else(|error| match error.kind() {
-            ErrorKind::DirectoryNotEmpty => Ok(()),
-            _ => Err(error),
-        }),
-        Thing::File { .. } | Thing::Link(_) => to.remove_file(path),
-    }
-}
-
-fn put(from: &Dir, to: &Dir, path: &str, thing: &Thing) -> std::io::Result<()> {
-    match thing {
-        Thing::Folder => to.create_dir(path),
-        Thing::Link(text) => {
-            let _ = to.remove_file(path);
-            to.symlink_contents(text, path)
-        }
-        Thing::File { is_executable, .. } => {
-            // Beside it, and then over it: a link at the path is replaced, not written through.
-            let beside = format!("{path}.rewake-new");
-            let mut source = from.open(path)?;
-            let mut options = cap_std::fs::OpenOptions::new();
-            options.write(true).create_new(true);
-            options.mode(if *is_executable { 0o755 } else { 0o644 });
-            let mut file = to.open_with(&beside, &options)?;
-            let copied = std::io::copy(&mut source, &mut file).and_then(|_| to.rename(&beside, to, path));
-            copied.inspect_err(|_| drop(to.remove_file(&beside)))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use rewake_bindings::{DEPTH_MAX, Quota};
@@ -20,6 +20,9 @@ pub(crate) mod staged;
 pub const FILES_MAX: u64 = 100_000;
 /// Bytes of a workspace, likewise.
 pub const BYTES_MAX: u64 = 4 << 30;
+
+/// Opens no link.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// How the name of a workspace begins that is not a session's yet.
 const NEW: &str = ".new-";
@@ -226,7 +229,8 @@ fn copy(
         fs::create_dir(target)?;
         Ok(Some(0))
     } else if kind.is_file() {
-        let file = fs::File::open(path)?;
+        // A guest may be at work: what has become a link since it was looked at is not followed.
+        let file = fs::OpenOptions::new().read(true).custom_flags(NO_LINK).open(path)?;
         let found = file.metadata()?;
         if found.len() > room {
             return Ok(Some(found.len()));
@@ -250,7 +254,7 @@ fn copy(
 
 /// Whether a link at `inside` whose text is `text` leads to a place in the workspace, by its text alone.
 /// After a name no `..` is taken: the name may be a link itself, and lead elsewhere than up.
-fn stays_inside(inside: &Path, text: &Path) -> bool {
+pub(crate) fn stays_inside(inside: &Path, text: &Path) -> bool {
     let mut depth = inside.components().count().saturating_sub(1);
     let mut named = false;
     for component in text.components() {

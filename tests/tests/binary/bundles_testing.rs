@@ -90,6 +90,10 @@ fn a_failure_is_told_with_its_place_and_the_difference() {
     let xml = fs::read_to_string(junit).expect("the report");
     assert!(xml.contains("<testsuite name=\"test/scripted\" tests=\"3\" failures=\"2\""), "{xml}");
     assert!(xml.contains("name=\"also &lt;sleeps&gt;\""), "{xml}");
+    let nowhere = text(&program.beside("no/such/folder.xml"));
+    let ended = test(&program, &bundle, &["--junit", &nowhere, "--cut"]);
+    assert!(ended.stdout.contains("2 failed, 1 passed"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("no session case: nothing was cut or replayed"), "{}", ended.stdout);
     let one = test(&program, &bundle, &["--filter", "passes"]).expect(0);
     assert!(one.stdout.contains("1 case passed"), "{}", one.stdout);
     test(&program, &bundle, &["--filter", "nothing"]).expect(2).says(&["none of 3 cases has \"nothing\""]);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::bed::{Bed, check_files};
 use super::cases::{CallCase, Case, Decided, HookCase, Returned, Verdict};
 use super::report::Finding;
-use super::transcript::parts;
+use super::transcript::{cut, whole_text};
 use super::{Options, Suite};
 
 /// Lines of diagnostics that a failure shows.
@@ -63,17 +63,17 @@ fn with_logs(mut findings: Vec<Finding>, logs: Option<&LogLines>) -> Vec<Finding
 }
 
 fn returned(expect: &Returned, completed: &ToolCompleted) -> Vec<Finding> {
-    let text = parts(&completed.parts);
+    let text = whole_text(&completed.parts);
     let mut findings = Vec::new();
     if !expect.error.is_empty() {
         if completed.outcome == Outcome::Ok {
-            return vec![Finding::of(format!("it must fail, and it returns:\n{text}"))];
+            return vec![Finding::of(format!("it must fail, and it returns:\n{}", cut(&text)))];
         }
         findings.extend(missing("its error", &expect.error, &text));
         return findings;
     }
     if completed.outcome != Outcome::Ok {
-        return vec![Finding::of(format!("it fails: {text}"))];
+        return vec![Finding::of(format!("it fails: {}", cut(&text)))];
     }
     if let Some(expected) = &expect.text {
         let line = |text: &str| format!("{}\n", text.trim_end_matches('\n'));
@@ -91,7 +91,7 @@ fn returned(expect: &Returned, completed: &ToolCompleted) -> Vec<Finding> {
                 &format!("{expected:#}\n"),
                 &format!("{came:#}\n"),
             )),
-            None => findings.push(Finding::of(format!("it returns no JSON:\n{text}"))),
+            None => findings.push(Finding::of(format!("it returns no JSON:\n{}", cut(&text)))),
         }
     }
     findings
@@ -108,7 +108,9 @@ fn value(parts: &[Part], text: &str) -> Option<Value> {
 
 fn missing(what: &str, pieces: &[String], text: &str) -> Vec<Finding> {
     let missing = pieces.iter().filter(|piece| !text.contains(piece.as_str()));
-    missing.map(|piece| Finding::of(format!("{what} does not hold {piece:?}; it is:\n{text}"))).collect()
+    missing
+        .map(|piece| Finding::of(format!("{what} does not hold {piece:?}; it is:\n{}", cut(text))))
+        .collect()
 }
 
 fn answered(expect: &Verdict, answers: &[Answered]) -> Vec<Finding> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rewake_core::limits::SNAPSHOT_ENTRIES;
+use rewake_runtime::baseline;
 use rewake_runtime::bundle::Bundle;
 use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::config::RULES_FILE;
@@ -18,6 +19,9 @@ use tempfile::TempDir;
 use super::Suite;
 use super::cases::{Files, Given, Setting};
 use super::report::Finding;
+
+/// Bytes of a file that are compared with a text of a case.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What the runs of all cases share.
 #[derive(Clone)]
@@ -143,25 +147,36 @@ pub(super) fn stays_in(folder: &Path, path: &Path) -> Result<(), Finding> {
 
 /// What is not as it must be with the files of a workspace.
 pub(super) fn check_files(workspace: &Path, files: &Files) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (path, expected) in files {
-        let found = fs::read(workspace.join(path));
-        match (expected, found) {
-            (Some(expected), Ok(bytes)) => {
-                let found = String::from_utf8_lossy(&bytes);
-                if found != expected.as_str() {
-                    findings.push(Finding::differs(format!("the file {path} is another"), expected, &found));
-                }
-            }
-            (Some(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-                findings.push(Finding::of(format!("there is no file {path}")));
-            }
-            (Some(_), Err(error)) => findings.push(Finding::of(format!("the file {path}: {error}"))),
-            (None, Ok(_)) => findings.push(Finding::of(format!("there is a file {path}"))),
-            (None, Err(_)) => {}
+    let check = |(path, expected): (&String, &Option<String>)| match expected {
+        Some(expected) => check_text(workspace, path, expected),
+        None => check_absent(workspace, path),
+    };
+    files.iter().filter_map(check).collect()
+}
+
+/// A guest may have put a link where the file is to be: none is followed out of the workspace.
+fn check_text(workspace: &Path, path: &str, expected: &str) -> Option<Finding> {
+    match baseline::read(workspace, path, FILE_BYTES_MAX) {
+        Ok(Some(bytes)) => {
+            let found = String::from_utf8_lossy(&bytes);
+            (found != expected)
+                .then(|| Finding::differs(format!("the file {path} is another"), expected, &found))
         }
+        Ok(None) if fs::metadata(workspace.join(path)).is_ok() => {
+            Some(Finding::of(format!("the file {path} has more than {FILE_BYTES_MAX} bytes")))
+        }
+        Ok(None) => Some(Finding::of(format!("there is no file {path}"))),
+        Err(error) => Some(Finding::of(format!("the file {path}: {error}"))),
     }
-    findings
+}
+
+/// What cannot be looked at may be there: only what is known not to be is absent.
+fn check_absent(workspace: &Path, path: &str) -> Option<Finding> {
+    match fs::symlink_metadata(workspace.join(path)) {
+        Ok(_) => Some(Finding::of(format!("there is a file {path}"))),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(error) => Some(Finding::of(format!("the file {path}: {error}"))),
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +217,20 @@ mod tests {
         ] {
             let found = check_files(folder.path(), &files(name, text));
             assert_eq!(found.first().map(|found| found.what.as_str()), what, "{name} {text:?}");
+        }
+    }
+
+    #[test]
+    fn no_link_of_a_guest_is_followed_out() {
+        let all = tempfile::tempdir().expect("a folder");
+        let workspace = all.path().join("workspace");
+        fs::create_dir(&workspace).expect("a folder");
+        fs::write(all.path().join("secret"), "secret").expect("a file");
+        std::os::unix::fs::symlink(all.path().join("secret"), workspace.join("out")).expect("a link");
+        std::os::unix::fs::symlink("nowhere", workspace.join("dangling")).expect("a link");
+        for (name, text) in [("out", Some("secret")), ("out", None), ("dangling", None)] {
+            let files = Files::from([(name.to_owned(), text.map(str::to_owned))]);
+            assert_eq!(check_files(&workspace, &files).len(), 1, "{name} {text:?}");
         }
     }
 }

@@ -158,6 +158,13 @@ impl Reading<'_> {
             files: Files::new(),
         };
         if let Some(table) = fields.table("expect") {
+            if table.entries().next().is_none() {
+                let invalid = Invalid::new("a session of which nothing is expected proves nothing");
+                fields.report(
+                    table.span(),
+                    invalid.help("write what must come of it: expect.turn = \"completed\""),
+                );
+            }
             case.transcript = self.path(&table, "transcript");
             case.status = table.one_of("status", &Stands::ALL).map(|status| status.into_inner());
             case.turn = table.one_of("turn", &TurnEnd::ALL).map(|turn| turn.into_inner());

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rewake_core::command::Command;
+use rewake_core::entry::Entry;
 use rewake_core::fact::{Fact, TurnCompleted};
 use rewake_core::ids::SessionId;
+use rewake_runtime::baseline::{self, Change, Tree};
 use rewake_runtime::live::{Gone, Live};
 use rewake_runtime::providers::script::Script;
 use rewake_runtime::{Approval, Host, NewSession, host, workspace};
@@ -17,16 +19,19 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::bed::{Bed, check_files, stays_in};
-use super::cases::{Case, SessionCase, TurnEnd};
+use super::cases::{Case, SessionCase, Stands, TurnEnd};
 use super::journal::Journal;
 use super::report::Finding;
-use super::transcript::{Transcript, parts};
+use super::transcript::{Transcript, cut, whole_text};
 use super::{Options, Suite};
 
 /// A session with more places than this to be cut at is not cut any further.
 const CUTS_MAX: i64 = 2_000;
-/// How long a session may work before it is taken for one that never rests.
+/// How long a session may take over one message and what it asks about it, before it is taken for one that never
+/// rests.
 const WORKS_MAX: Duration = Duration::from_secs(300);
+/// Files of a workspace that a difference names.
+const FILES_TOLD_MAX: usize = 20;
 /// Who says everything.
 const AUTHOR: &str = "author";
 
@@ -34,6 +39,8 @@ const AUTHOR: &str = "author";
 struct Played {
     journal: Journal,
     transcript: Transcript,
+    /// What its workspace holds.
+    tree: Tree,
 }
 
 /// Runs a case; `notes` gets what is good to know.
@@ -77,7 +84,7 @@ async fn whole(
     host.shut_down().await;
     drop(host);
     if options.cut && findings.is_empty() {
-        findings.extend(cuts(suite, options, case, session, &played.transcript, notes).await?);
+        findings.extend(cuts(suite, options, case, session, &played, notes).await?);
     }
     Ok(findings)
 }
@@ -151,12 +158,24 @@ async fn settle(
     session: &SessionCase,
     follower: &mut broadcast::Receiver<Live>,
 ) -> Result<Option<Gone>, Finding> {
+    // Over all of it: a harness that asks again whenever it is answered rests every time, and never comes to an end.
+    let settled = tokio::time::timeout(WORKS_MAX, answer_all(host, id, session, follower)).await;
+    settled.unwrap_or_else(|_| {
+        Err(Finding::of(format!("the session was still at work after {} s", WORKS_MAX.as_secs())))
+    })
+}
+
+async fn answer_all(
+    host: &Host,
+    id: &SessionId,
+    session: &SessionCase,
+    follower: &mut broadcast::Receiver<Live>,
+) -> Result<Option<Gone>, Finding> {
     loop {
-        if let Some(gone) = rest(follower).await? {
+        if let Some(gone) = rest(follower).await {
             return Ok(Some(gone));
         }
         let journal = Journal::read(host.store().as_ref(), id).await?;
-        let turn = journal.session.turn.as_ref().map_or(0, |turn| turn.number);
         let mut answered = false;
         for question in &journal.session.questions {
             let Some(value) = session.answers.get(question).or_else(|| session.answers.get("*")) else {
@@ -164,7 +183,7 @@ async fn settle(
             };
             while follower.try_recv().is_ok() {}
             let command = Command::Answer { question: question.clone(), value: value.to_string() };
-            send(host, id, command, format!("answer-{turn}-{question}")).await?;
+            send(host, id, command, answer_key(&journal.entries, question)).await?;
             answered = true;
         }
         if !answered {
@@ -173,25 +192,30 @@ async fn settle(
     }
 }
 
+/// The key of an answer. An id may be asked again once it is answered, and that is another question: where it was
+/// asked tells them apart. A run that goes on after a cut finds the question at the same place.
+fn answer_key(entries: &[Entry], question: &str) -> String {
+    let asked = entries
+        .iter()
+        .rev()
+        .find(|entry| matches!(&entry.fact, Fact::QuestionAsked(asked) if asked.question.id == question));
+    format!("answer-{}-{question}", asked.map_or(0, |entry| entry.seq))
+}
+
 async fn send(host: &Host, id: &SessionId, command: Command, key: String) -> Result<(), Finding> {
     let sent = host.send(id, Sender::Operator(AUTHOR.to_owned()), command, Some(key)).await;
     sent.map(|_| ()).map_err(|error| Finding::of(format!("a command was refused: {error}")))
 }
 
-async fn rest(follower: &mut broadcast::Receiver<Live>) -> Result<Option<Gone>, Finding> {
-    let rests = async {
-        loop {
-            match follower.recv().await {
-                Ok(Live::Idle) => return None,
-                Ok(Live::Gone(gone)) => return Some(gone),
-                Ok(Live::Entry(_) | Live::Activity(_)) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return Some(Gone::Unloaded),
-            }
+async fn rest(follower: &mut broadcast::Receiver<Live>) -> Option<Gone> {
+    loop {
+        match follower.recv().await {
+            Ok(Live::Idle) => return None,
+            Ok(Live::Gone(gone)) => return Some(gone),
+            Ok(Live::Entry(_) | Live::Activity(_)) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return Some(Gone::Unloaded),
         }
-    };
-    tokio::time::timeout(WORKS_MAX, rests)
-        .await
-        .map_err(|_| Finding::of(format!("the session was still at work after {} s", WORKS_MAX.as_secs())))
+    }
 }
 
 fn words(gone: &Gone) -> String {
@@ -217,7 +241,9 @@ fn words(gone: &Gone) -> String {
 async fn read(bed: &Bed, id: &SessionId) -> Result<Played, Finding> {
     let journal = Journal::read(bed.store.as_ref(), id).await?;
     let transcript = Transcript::of(id, &journal.entries);
-    Ok(Played { journal, transcript })
+    let tree = baseline::scan(&workspace::path(&bed.data(), id));
+    let tree = tree.map_err(|error| Finding::machine("the session's workspace", &error))?;
+    Ok(Played { journal, transcript, tree })
 }
 
 /// What the case says of the end, but for the transcript.
@@ -228,35 +254,56 @@ fn check(bed: &Bed, id: &SessionId, session: &SessionCase, played: &Played) -> V
         let (wanted, stands) = (wanted.word(), stands.word());
         findings.push(Finding::of(format!("the session is {stands}; it must be {wanted}")));
     }
-    if let Some(wanted) = session.turn {
-        let ended = played.journal.entries.iter().rev().find_map(|entry| match &entry.fact {
-            Fact::TurnCompleted(TurnCompleted { .. }) => Some((TurnEnd::Completed, String::new())),
-            Fact::TurnFailed(body) => Some((TurnEnd::Failed, format!(": {}", body.detail))),
-            Fact::TurnInterrupted(_) => Some((TurnEnd::Interrupted, String::new())),
-            _ => None,
-        });
-        match ended {
-            Some((ended, _)) if ended == wanted => {}
-            Some((ended, why)) => findings.push(Finding::of(format!(
-                "the last turn is {}; it must be {}{why}",
-                ended.word(),
-                wanted.word()
-            ))),
-            None => findings.push(Finding::of(format!("no turn ended; one must be {}", wanted.word()))),
-        }
-    }
+    findings.extend(check_turns(session, &played.journal.entries));
     let said: Vec<String> = played.journal.entries.iter().filter_map(said).collect();
     let said = said.join("\n");
     for piece in session.says.iter().filter(|piece| !said.contains(*piece)) {
-        findings.push(Finding::of(format!("the agent does not say {piece:?}; it says:\n{said}")));
+        findings.push(Finding::of(format!("the agent does not say {piece:?}; it says:\n{}", cut(&said))));
     }
     findings.extend(check_files(&workspace::path(&bed.data(), id), &session.files));
     findings
 }
 
-fn said(entry: &rewake_core::entry::Entry) -> Option<String> {
+/// How turns ended.
+fn check_turns(session: &SessionCase, entries: &[Entry]) -> Option<Finding> {
+    let Some(wanted) = session.turn else { return unlooked_for(session, entries) };
+    let ended = entries.iter().rev().find_map(|entry| match &entry.fact {
+        Fact::TurnCompleted(TurnCompleted { .. }) => Some((TurnEnd::Completed, String::new())),
+        Fact::TurnFailed(body) => Some((TurnEnd::Failed, format!(": {}", body.detail))),
+        Fact::TurnInterrupted(_) => Some((TurnEnd::Interrupted, String::new())),
+        _ => None,
+    });
+    match ended {
+        Some((ended, _)) if ended == wanted => None,
+        Some((ended, why)) => {
+            Some(Finding::of(format!("the last turn is {}; it must be {}{why}", ended.word(), wanted.word())))
+        }
+        None => Some(Finding::of(format!("no turn ended; one must be {}", wanted.word()))),
+    }
+}
+
+/// A failure that the case has no word for. A session whose turn failed is idle, and may have said and written all
+/// that is looked for: without this such a case would pass.
+fn unlooked_for(session: &SessionCase, entries: &[Entry]) -> Option<Finding> {
+    if session.transcript.is_some() || session.status == Some(Stands::Failed) {
+        return None;
+    }
+    entries.iter().find_map(|entry| match &entry.fact {
+        Fact::TurnFailed(body) => Some(Finding::of(format!(
+            "turn {} failed, and the case does not say so with `turn` or a transcript: {}",
+            entry.place.turn, body.detail
+        ))),
+        Fact::SessionFailed(body) => Some(Finding::of(format!(
+            "the session failed, and the case does not say so with `status`: {}",
+            body.detail
+        ))),
+        _ => None,
+    })
+}
+
+fn said(entry: &Entry) -> Option<String> {
     match &entry.fact {
-        Fact::AgentMessage(body) => Some(parts(&body.parts)),
+        Fact::AgentMessage(body) => Some(whole_text(&body.parts)),
         _ => None,
     }
 }
@@ -323,7 +370,7 @@ async fn cuts(
     options: &Options,
     case: &Case,
     session: &SessionCase,
-    expected: &Transcript,
+    uncut: &Played,
     notes: &mut Vec<String>,
 ) -> Result<Option<Finding>, Finding> {
     let mut unknown = 0;
@@ -345,13 +392,16 @@ async fn cuts(
             return Ok(Some(at(Finding::of(format!("it did not go on: {}", words(&gone))))));
         }
         let played = read(&bed, &id).await?;
-        if let Some(finding) = unlike(expected, &played.transcript) {
+        if let Some(finding) = unlike(&uncut.transcript, &played.transcript) {
             return Ok(Some(at(finding)));
         }
         if played.transcript.unknown.is_some() {
             unknown += 1;
-        } else if let Some(finding) = check(&bed, &id, session, &played).into_iter().next() {
-            return Ok(Some(at(finding)));
+        } else {
+            let finding = check(&bed, &id, session, &played).into_iter().next();
+            if let Some(finding) = finding.or_else(|| other_files(&uncut.tree, &played.tree)) {
+                return Ok(Some(at(finding)));
+            }
         }
         if options.replay
             && let Some(finding) = replay(&host, &bed, &id).await?
@@ -395,3 +445,18 @@ fn unlike(expected: &Transcript, came: &Transcript) -> Option<Finding> {
     };
     (wanted != got).then(|| Finding::differs("the transcript is another", &wanted, &got))
 }
+
+/// What a run that was cut off left in the workspace otherwise than one that was not.
+fn other_files(wanted: &Tree, came: &Tree) -> Option<Finding> {
+    let changes = baseline::changes(wanted, came);
+    let lines = changes.iter().take(FILES_TOLD_MAX).map(|(path, change)| match change {
+        Change::Added => format!("+ {path}"),
+        Change::Changed => format!("~ {path}"),
+        Change::Removed => format!("- {path}"),
+    });
+    let what = "the workspace is another: it has more (+), other (~) or fewer (-) files".to_owned();
+    (!changes.is_empty()).then(|| Finding { what, diff: lines.collect() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,11 +9,13 @@ use rewake_core::fact::{
     Asker, Class, Created, Decision, Fact, HookEvent, HookVerdict, HttpOutcome, Lost, ModelOutcome, Scope,
     Source, ToolCompleted, WaitOn,
 };
-use rewake_core::ids::SessionId;
+use rewake_core::ids::{Digest, SessionId};
 use rewake_wire::{Outcome, Part};
 
-/// Characters of one text that are written; the rest is counted.
+/// Characters of one text that are written; of the rest its length and a digest are.
 const TEXT_CHARS_MAX: usize = 4_000;
+/// Hexadecimal digits that stand for the rest of a text.
+const REST_DIGITS: usize = 8;
 /// Hexadecimal digits of a digest.
 const DIGEST_DIGITS: usize = 64;
 
@@ -28,7 +30,7 @@ pub(super) struct Transcript {
 impl Transcript {
     /// Of a journal.
     pub(super) fn of(id: &SessionId, entries: &[Entry]) -> Transcript {
-        let mut writing = Writing::default();
+        let mut writing = Writing { session: id.to_string(), ..Writing::default() };
         for entry in entries {
             writing.take(entry);
         }
@@ -59,7 +61,7 @@ impl Transcript {
     }
 
     fn push(&mut self, id: &SessionId, text: &str) {
-        let text = without_digests(&text.replace(id.as_str(), "<session>"));
+        let text = same_each_time(id.as_str(), text);
         // What follows a first line stands a little further in: no line of a guest's can pass for one of ours.
         let indent = text.len() - text.trim_start_matches(' ').len() + 4;
         for (at, line) in text.split('\n').enumerate() {
@@ -104,6 +106,8 @@ impl Use {
 
 #[derive(Default)]
 struct Writing {
+    /// The session's id.
+    session: String,
     created: Option<Created>,
     items: Vec<Item>,
     uses: BTreeMap<Place, Use>,
@@ -117,8 +121,8 @@ impl Writing {
     fn take(&mut self, entry: &Entry) {
         match &entry.fact {
             Fact::SessionCreated(created) => self.created = Some(created.clone()),
-            Fact::UserMessage(body) => self.text(format!("user: {}", parts(&body.parts))),
-            Fact::AgentMessage(body) => self.text(format!("agent: {}", parts(&body.parts))),
+            Fact::UserMessage(body) => self.text(format!("user: {}", self.parts(&body.parts))),
+            Fact::AgentMessage(body) => self.text(format!("agent: {}", self.parts(&body.parts))),
             Fact::AgentTitle(body) => self.text(format!("title: {}", body.title)),
             Fact::SessionTitled(body) => self.text(format!("title: {}", body.title)),
             Fact::Custom(body) => self.text(format!("{} {}", body.kind, body.data)),
@@ -166,8 +170,9 @@ impl Writing {
             }
             Fact::ToolStarted(body) => self.used(entry.place).class = Some(body.class),
             Fact::ToolCompleted(body) => {
+                let outcome = self.completed(body);
                 let one = self.used(entry.place);
-                one.outcome = Some(completed(body));
+                one.outcome = Some(outcome);
                 one.is_unknown = body.outcome == Outcome::Unknown && one.class == Some(Class::Once);
             }
             Fact::ToolLost(body) => self.lost(entry.place, body.why),
@@ -275,7 +280,7 @@ impl Writing {
         let changes = &verdict.changes;
         said.extend(verdict.error.iter().map(|error| format!("went wrong: {error}")));
         said.extend(changes.input.iter().map(|input| format!("makes the input {input}")));
-        said.extend(changes.output.iter().map(|output| format!("makes the output {}", parts(output))));
+        said.extend(changes.output.iter().map(|output| format!("makes the output {}", self.parts(output))));
         said.extend(verdict.context.iter().map(|context| format!("adds: {context}")));
         said.extend(changes.title.iter().map(|title| format!("titles: {title}")));
         said.extend(changes.end_turn.iter().map(|why| format!("ends the turn: {why}")));
@@ -313,37 +318,50 @@ impl Writing {
     fn text(&mut self, text: String) {
         self.items.push(Item::Text(text));
     }
-}
 
-fn completed(body: &ToolCompleted) -> String {
-    let word = match body.outcome {
-        Outcome::Ok => "ok",
-        Outcome::Error => "error",
-        Outcome::Denied => "denied",
-        Outcome::TimedOut => "timed out",
-        Outcome::Unknown => "unknown",
-    };
-    let mut text = parts(&body.parts);
-    for context in &body.contexts {
-        text.push_str(&format!("\n[{context}]"));
+    fn completed(&self, body: &ToolCompleted) -> String {
+        let word = match body.outcome {
+            Outcome::Ok => "ok",
+            Outcome::Error => "error",
+            Outcome::Denied => "denied",
+            Outcome::TimedOut => "timed out",
+            Outcome::Unknown => "unknown",
+        };
+        let mut text = self.parts(&body.parts);
+        for context in &body.contexts {
+            text.push_str(&format!("\n[{context}]"));
+        }
+        if text.is_empty() { word.to_owned() } else { format!("{word}: {text}") }
     }
-    if text.is_empty() { word.to_owned() } else { format!("{word}: {text}") }
+
+    /// Content as text, and no more of it than a person reads. What differs on every run goes first: the digest of
+    /// the rest must not differ with it.
+    fn parts(&self, parts: &[Part]) -> String {
+        cut(&same_each_time(&self.session, &whole_text(parts)))
+    }
 }
 
 /// Content as text; what is none is named.
-pub(super) fn parts(parts: &[Part]) -> String {
+pub(super) fn whole_text(parts: &[Part]) -> String {
     let texts = parts.iter().map(|part| match part {
         Part::Text { text } => text.clone(),
         Part::Json { json } => json.clone(),
         Part::Blob { media_type, data } => format!("[{media_type}, {} bytes]", data.0.len()),
         Part::BlobRef { media_type, size, .. } => format!("[{media_type}, {size} bytes]"),
     });
-    let text = texts.collect::<Vec<_>>().join("\n");
-    let text = text.trim_end_matches('\n');
-    match text.char_indices().nth(TEXT_CHARS_MAX) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}… ({} more characters)", &text[..at], text[at..].chars().count()),
-    }
+    texts.collect::<Vec<_>>().join("\n").trim_end_matches('\n').to_owned()
+}
+
+/// A text for people to read; a difference in what is left out still shows. Nothing is held against it.
+pub(super) fn cut(text: &str) -> String {
+    let Some((at, _)) = text.char_indices().nth(TEXT_CHARS_MAX) else { return text.to_owned() };
+    let (shown, rest) = text.split_at(at);
+    let digest = Digest::of(rest.as_bytes()).to_string();
+    format!("{shown}… ({} more characters, {})", rest.chars().count(), &digest[..REST_DIGITS])
+}
+
+fn same_each_time(session: &str, text: &str) -> String {
+    without_digests(&text.replace(session, "<session>"))
 }
 
 /// Digests change with every build of what they are of.

@@ -58,7 +58,8 @@ pub(crate) fn show(candidate: &Candidate, source: &str) {
     for hook in hooks {
         let mut events: Vec<&str> = hook.declared.on.iter().map(|on| on.event.as_str()).collect();
         events.dedup();
-        note(&format!("  has the hook {} on {}", hook.name(), events.join(", ")));
+        let rewrites = if hook.declared.on.iter().any(|on| on.rewrites) { "; it may rewrite" } else { "" };
+        note(&format!("  has the hook {} on {}{rewrites}", hook.name(), events.join(", ")));
     }
     for missing in &candidate.missing {
         note(&format!("  uses {missing}, which is not installed: install it too"));
@@ -87,7 +88,8 @@ fn words(candidate: &Candidate, one: &Asked) -> String {
         (false, true) => " [your rules leave it out]",
         (false, false) => "",
     };
-    format!("{} asks to {} ({}){}{standing}", one.component, one.words, one.ask, why.unwrap_or_default())
+    // What the author wrote stands last, where it can look like nothing of ours.
+    format!("{} asks to {} ({}){standing}{}", one.component, one.words, one.ask, why.unwrap_or_default())
 }
 
 /// Has what is asked for approved: by the file, by the option, or by the person at the terminal.

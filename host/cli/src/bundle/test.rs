@@ -72,20 +72,30 @@ pub(crate) async fn test(places: &Places, asked: &Test) -> Result<Outcome, Failu
         out.flush()?;
         reports.push(report);
     }
+    let took = took(since.elapsed());
+    let failed = summary(&mut out, asked, &reports, &took)?;
+    // After the summary: whoever cannot write the file still learns what came of it.
     if let Some(file) = &asked.junit {
         let xml = junit(suite.bundle().name().as_str(), &reports);
         std::fs::write(file, xml).map_err(|error| Failure::io(&file.display().to_string(), error))?;
     }
+    Ok(if failed == 0 { Outcome::Done } else { Outcome::Differs })
+}
+
+/// Shows what came of all. Returns how many failed.
+fn summary(out: &mut Out, asked: &Test, reports: &[Report], took: &str) -> Result<usize, Failure> {
+    if (asked.cut || asked.replay) && reports.iter().all(|report| report.kind != "session") {
+        out.line(Style::Dim, "no session case: nothing was cut or replayed")?;
+    }
     let failed = reports.iter().filter(|report| !report.passed()).count();
     let passed = reports.len() - failed;
-    let took = took(since.elapsed());
     let (style, line) = match failed {
         0 => (Style::Strong, format!("{} passed ({took})", count(passed))),
         _ => (Style::Bad, format!("{failed} failed, {passed} passed ({took})")),
     };
     out.line(style, &line)?;
     out.flush()?;
-    Ok(if failed == 0 { Outcome::Done } else { Outcome::Differs })
+    Ok(failed)
 }
 
 impl Test {

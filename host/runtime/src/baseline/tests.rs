@@ -109,6 +109,46 @@ fn a_folder_that_changed_where_the_workspace_did_is_left_as_it_is() {
 }
 
 #[test]
+fn a_link_that_leads_out_is_not_brought_along() {
+    for text in ["../../etc/passwd", "sub/../../x"] {
+        let place = Place::new();
+        place.write("workspace/new.txt", "fresh");
+        std::os::unix::fs::symlink(text, place.at("workspace/out.log")).unwrap();
+        let Err(ApplyError::LeadOut(paths)) = place.apply() else { panic!("{text} was brought along") };
+        assert_eq!(paths, ["out.log"]);
+        assert_eq!(place.text("source/new.txt"), None, "something was done");
+    }
+}
+
+#[test]
+fn a_file_keeps_its_rights_and_long_names_are_no_matter() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    fs::set_permissions(place.at("source/a.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+    place.write("workspace/a.txt", "another");
+    let long = format!("workspace/{}", "n".repeat(250));
+    place.write(&long, "fresh");
+    place.apply().unwrap();
+    assert_eq!(fs::metadata(place.at("source/a.txt")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(place.text(&long.replace("workspace", "source")).unwrap(), "fresh");
+    let left = fs::read_dir(place.at("source"))
+        .unwrap()
+        .filter(|one| one.as_ref().unwrap().file_name().to_string_lossy().starts_with(".rewake-apply"));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn what_stands_in_a_folder_that_has_to_go_is_a_conflict() {
+    let place = Place::new();
+    fs::remove_dir_all(place.at("workspace/sub")).unwrap();
+    place.write("workspace/sub", "now a file");
+    place.write("source/sub/mine.txt", "mine");
+    let Err(ApplyError::Conflicts(paths)) = place.apply() else { panic!("it was applied") };
+    assert_eq!(paths, ["sub/mine.txt"]);
+    assert_eq!(place.text("source/sub/b.txt").unwrap(), "two", "something was done");
+}
+
+#[test]
 fn a_file_that_became_a_folder_takes_its_place() {
     let place = Place::new();
     fs::remove_file(place.at("workspace/a.txt")).unwrap();

@@ -20,6 +20,8 @@ pub const COMPONENTS_MAX: usize = 64;
 pub const BUNDLES_MAX: usize = 64;
 /// Linear memory that a component can ask for, in bytes: what a 32-bit address reaches.
 pub(super) const MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// Bytes of the path of a mount.
+pub(super) const MOUNT_BYTES_MAX: usize = 256;
 /// Characters of a tool's name.
 pub(super) const TOOL_NAME_CHARS_MAX: usize = 64;
 /// The longest timeout that can be written, in milliseconds: a day.

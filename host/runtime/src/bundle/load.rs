@@ -292,11 +292,12 @@ fn data_paths(source: &dyn Files, data: &DataFiles) -> Result<Vec<String>, Inval
     }
 }
 
-/// For a missing component, the command that makes it, if the author gave one.
+/// For a missing component, how it is made, if the author gave a command. The command itself is not told: a person
+/// would run it by hand, outside of what a build checks, and in a bundle of somebody else.
 fn with_build(manifest: &Manifest, path: &Spanned<String>, invalid: Invalid) -> Invalid {
     let component = manifest.components.iter().find(|component| component.source.get_ref() == path.get_ref());
     match component.and_then(|component| component.build.as_deref()) {
-        Some(build) => invalid.help(format!("its author builds it with {}", quote(build))),
+        Some(_) => invalid.help("if the bundle is yours, run `rewake bundle build`"),
         None => invalid,
     }
 }

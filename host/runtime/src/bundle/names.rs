@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::error::{Invalid, quote};
-use super::limits::{TIMEOUT_MS_MAX, TOOL_NAME_CHARS_MAX};
+use super::limits::{MOUNT_BYTES_MAX, TIMEOUT_MS_MAX, TOOL_NAME_CHARS_MAX};
 
 /// A bundle's name: `scope/name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -169,13 +169,15 @@ impl FromStr for DataFiles {
 pub(super) fn mount_path(text: &str) -> Result<String, Invalid> {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     let rest = text.strip_prefix('/');
-    if !text.chars().any(char::is_control)
+    // It is shown to whoever is asked to grant it, and must not push anything else out of their sight.
+    if text.len() <= MOUNT_BYTES_MAX
+        && !text.chars().any(|c| c.is_control() || c.is_whitespace())
         && rest.is_some_and(|rest| rest.is_empty() || rest.split('/').all(plain))
     {
         return Ok(text.to_owned());
     }
     Err(Invalid::new(format!("{} is not a mount", quote(text)))
-        .help("write the absolute path that the guest sees, such as \"/workspace\""))
+        .help("write the absolute path that the guest sees, without blanks, such as \"/workspace\""))
 }
 
 /// A size with its unit, in bytes.

@@ -12,17 +12,17 @@ use bytes::Bytes;
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::error::{Error, Invalid, quote};
-use super::limits::{BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, LOCK_BYTES_MAX};
+use super::limits::{BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, DATA_FILES_MAX, LOCK_BYTES_MAX};
 use super::load::Bundle;
 use super::lock::LOCK_FILE;
 use super::names::file_path;
 
 /// How the name of a packed bundle ends.
 pub const PACKED_SUFFIX: &str = "rewake";
-/// Files of one bundle: its components, manifest, lock, instructions and script.
-const FILES_MAX: usize = COMPONENTS_MAX + 4;
+/// Files of one bundle: its components, data, manifest, lock, instructions and script.
+const FILES_MAX: usize = COMPONENTS_MAX + DATA_FILES_MAX + 4;
 /// Bytes of a packed bundle: its files, and a header and padding for each.
-const PACKED_BYTES_MAX: u64 = BUNDLE_BYTES_MAX + LOCK_BYTES_MAX + (1 << 20);
+const PACKED_BYTES_MAX: u64 = BUNDLE_BYTES_MAX + LOCK_BYTES_MAX + (FILES_MAX as u64 + 2) * 1024;
 
 /// The name of a bundle's packed file: `word-tools-0.1.0.rewake`.
 pub fn file_name(bundle: &Bundle) -> String {

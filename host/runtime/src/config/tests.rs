@@ -201,12 +201,21 @@ fn values_come_from_files_without_their_line_feed() {
     std::fs::write(folder.path().join("key"), format!("{CANARY}\n")).unwrap();
     std::fs::write(folder.path().join("depth"), "3\n").unwrap();
     std::fs::write(folder.path().join("empty"), "\n").unwrap();
-    let text = "[config.\"a/b\"]\nkey = { file = \"key\" }\ndepth = { file = \"depth\" }";
+    let text = "[config.\"a/b\"]\nkey = { file = \"key\" }\ndepth = 3";
     let rules = Rules::parse(text, &folder.path().join(RULES_FILE)).unwrap();
     let bundle =
         bundle("[config.depth]\ntype = \"integer\"\n[config.key]\ntype = \"string\"\nsensitive = true");
     assert_eq!(values(&rules, &bundle).unwrap().unwrap(), "{\"depth\":3}");
     assert_eq!(rules.secret("a/b", "key"), Some(Secret::new(CANARY)));
+    // Whether it is secret is not for a bundle to say: another version, or another bundle of the name, may
+    // leave it out.
+    for kept in ["{ file = \"depth\" }", "{ env = \"PATH\" }"] {
+        let text = format!("[config.\"a/b\"]\nname = {kept}");
+        let rules = Rules::parse(&text, &folder.path().join(RULES_FILE)).unwrap();
+        let bundle = self::bundle("[config.name]\ntype = \"string\"");
+        let error = values(&rules, &bundle).unwrap_err().to_string();
+        assert!(error.contains("does not declare it sensitive"), "{error}");
+    }
     let text = "[config.\"a/b\"]\nkey = { file = \"empty\" }";
     let rules = Rules::parse(text, &folder.path().join(RULES_FILE)).unwrap();
     assert!(values(&rules, &bundle).unwrap_err().to_string().contains("the value of `key` is empty"));

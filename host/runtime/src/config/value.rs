@@ -42,6 +42,17 @@ pub(crate) fn values(rules: &Rules, bundle: &Bundle) -> Result<Result<String, Un
         match rules.setting(name, key) {
             Some(setting) => match typed(setting, declared) {
                 Ok(_) if declared.sensitive => {}
+                Ok(_) if !matches!(setting.from, From::Here(_)) => {
+                    let message = format!(
+                        "{} is kept outside of these rules, and this version of {name} does not declare it \
+                         sensitive: its guests, and the journal, would have it",
+                        quote(key)
+                    );
+                    let help = "if everybody may know it, write the value itself here; else its author has to \
+                                declare it `sensitive = true`";
+                    problems
+                        .push(rules.source.problem(setting.span.clone(), Invalid::new(message).help(help)));
+                }
                 Ok(value) => {
                     values.insert(key.clone(), value);
                 }

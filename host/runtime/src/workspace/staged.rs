@@ -215,7 +215,10 @@ pub(crate) fn settle(
     };
     for found in found {
         let folder = found.map_err(io)?.path();
-        let is_announced = announced.is_some_and(|tree| is_whole(&folder, tree));
+        let is_announced = match announced {
+            Some(tree) => is_whole(&folder, tree).map_err(io)?,
+            None => false,
+        };
         if is_announced {
             put(data, session, &folder)?;
         } else if !is_there(&path(data, session)) && is_there(&folder.join(OLD)) {
@@ -226,10 +229,11 @@ pub(crate) fn settle(
     set_aside(data, &parent).map_err(io)
 }
 
-/// Whether what is made in a folder is what was announced.
-fn is_whole(folder: &Path, announced: Digest) -> bool {
+/// Whether what is made in a folder is what was announced. What cannot be read may still be that: then the
+/// session waits for whoever mends it, and nothing is removed.
+fn is_whole(folder: &Path, announced: Digest) -> io::Result<bool> {
     let new = folder.join(TREE);
-    is_there(&new) && baseline::scan(&new).is_ok_and(|tree| baseline::digest(&tree) == announced)
+    Ok(is_there(&new) && baseline::digest(&baseline::scan(&new)?) == announced)
 }
 
 /// Puts what is made in a folder in the workspace's place. No step of it can be taken twice, by whomever: a folder

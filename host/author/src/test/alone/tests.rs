@@ -71,3 +71,12 @@ fn a_hook_must_answer_what_is_expected() {
     let error = Verdict { error: vec!["trapped".into()], ..decided(Decided::Deny) };
     assert!(answered(&error, &answer(failed)).is_empty());
 }
+
+#[test]
+fn a_long_text_is_looked_at_to_its_end() {
+    let long = completed(Outcome::Ok, Part::text(format!("{} the end", "x".repeat(5_000))));
+    let contains = |piece: &str| Returned { contains: vec![piece.into()], ..Returned::default() };
+    assert!(returned(&contains("the end"), &long).is_empty());
+    let missing = returned(&contains("more characters"), &long);
+    assert!(missing[0].what.len() < 4_200, "a failure shows no more than a person reads");
+}

@@ -145,6 +145,7 @@ fn a_mistake_is_told_with_its_place_and_a_way_out() {
         ("[[session]]\nexpect.status = \"idle\"\n", &["has no `messages`"]),
         ("[[session]]\nmessages = []\nexpect.status = \"idle\"\n", &["does nothing"]),
         ("[[session]]\nmessages = [\"x\"]\nexpect.status = \"idel\"\n", &["did you mean \"idle\"?"]),
+        ("[[session]]\nmessages = [\"x\"]\nexpect = {}\n", &["a.toml:3", "proves nothing"]),
         ("", &["tests/a.toml", "has no cases"]),
         ("[[call]\n", &["not valid TOML"]),
     ] {

@@ -194,3 +194,15 @@ fn digests_are_not_told() {
     assert_eq!(without_digests("face"), "face");
     assert_eq!(without_digests(""), "");
 }
+
+#[test]
+fn a_long_text_is_cut_and_still_differs_by_its_rest() {
+    let of_rest = |rest: &str| of(vec![say(&format!("{}{rest}", "x".repeat(4_000)))]).text();
+    let cut = of_rest("ab");
+    assert!(cut.contains("… (2 more characters, "), "{cut}");
+    assert_ne!(cut, of_rest("ac"));
+    // What is not the same on every run does not count there either.
+    let digest = |digit: &str| digit.repeat(64);
+    assert_eq!(of_rest(&format!(" {}", digest("a"))), of_rest(&format!(" {}", digest("b"))));
+    assert!(!of_rest(" ses_01").contains("ses_01"));
+}

@@ -195,7 +195,7 @@ fn a_missing_component_tells_how_it_is_built() {
     let manifest = manifest("build = \"make words\"\n");
     check(
         &[("bundle.toml", manifest.as_bytes())],
-        &["8:10 there is no file `out/words.wasm` | its author builds it with `make words`"],
+        &["8:10 there is no file `out/words.wasm` | if the bundle is yours, run `rewake bundle build`"],
     );
 }
 

@@ -320,7 +320,7 @@ fn a_component_s_mistakes() {
     check_tool(
         "[component.a.asks]\nfs = [{ mount = \"w\", source = \"bundle\", access = \"rw\" }, { mount = \"/b\", source = \"bundle\", access = \"rw\" }]\n",
         &[
-            "10:17 `w` is not a mount | write the absolute path that the guest sees, such as \"/workspace\"",
+            "10:17 `w` is not a mount | write the absolute path that the guest sees, without blanks, such as \"/workspace\"",
             "10:102 a bundle's own files cannot be written | write access = \"ro\"",
         ],
     );

@@ -112,7 +112,7 @@ fn what_is_no_packed_bundle_is_refused() {
         bytes[..512].copy_from_slice(&header);
         bytes
     };
-    let many: Vec<String> = (0..200).map(|n| format!("f{n:03}")).collect();
+    let many: Vec<String> = (0..10_100).map(|n| format!("f{n:05}")).collect();
     let many: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (name.as_str(), b'0', &b""[..])).collect();
     for (bytes, words) in [
         (b"".to_vec(), "is empty"),
