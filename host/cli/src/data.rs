@@ -10,6 +10,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::config::RulesFile;
+use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{Config, Host};
 use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
@@ -17,7 +18,7 @@ use crate::exit::Failure;
 use crate::text::shell_word;
 
 /// This very program, even if its file is replaced while it runs.
-pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The folders.
 #[derive(Clone, Debug)]
@@ -123,6 +124,12 @@ impl Places {
     /// The operator's rules.
     pub(crate) fn rules_file(&self) -> RulesFile {
         RulesFile::new(self.rules.as_deref(), &self.data, &self.cache)
+    }
+
+    /// Where components are made ready outside of a session.
+    pub(crate) fn workbench(&self) -> Result<Workbench, Failure> {
+        let bench = Workbench::open(&self.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
+        bench.map_err(Failure::Machine)
     }
 
     /// A host over the store as it is opened.

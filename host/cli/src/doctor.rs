@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rewake_runtime::config::RULES_FILE;
-use rewake_runtime::workbench::Workbench;
 use rewake_store::{OpenOptions, SqliteStore};
 
 use crate::data::Places;
@@ -143,12 +142,11 @@ fn rules(places: &Places) -> Seen {
 /// Compiles a component that does nothing, as any other would be.
 async fn sandbox(places: &Places) -> Seen {
     const WHAT: &str = "sandbox";
-    let tried = async {
-        let workbench =
-            Workbench::open(&places.cache, Some(crate::data::THIS_PROGRAM.into()), Default::default())?;
-        workbench.try_out().await
+    let tried = match places.workbench() {
+        Ok(bench) => bench.try_out().await,
+        Err(failure) => Err(failure.to_string()),
     };
-    match tried.await {
+    match tried {
         Ok(()) => Seen::good(WHAT, format!("components compile; kept in {}", places.cache.display())),
         Err(why) => {
             Seen::bad(WHAT, why, "64-bit Linux on x86-64 or ARM64, with 2 GiB to compile in, is needed")

@@ -1,8 +1,6 @@
 //! What a new session's bundles ask for, put to the person at the terminal before the session is made; and
 //! where there is no person, what to add to the rules. Decides nothing itself.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
-
 use rewake_core::fact::Created;
 use rewake_runtime::config::RULES_FILE;
 use rewake_runtime::grants::{Asked, lines_to_allow};
@@ -11,7 +9,7 @@ use rewake_runtime::{Approval, NewSession};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::Failure;
-use crate::out::{clear_status, note};
+use crate::out::{self, is_attended, note};
 use crate::run::operator;
 use crate::text::one_line;
 
@@ -25,8 +23,7 @@ const WHY_CHARS_MAX: usize = 200;
 pub(crate) async fn settle(places: &Places, opened: &Opened, new: &mut NewSession) -> Result<(), Failure> {
     let asked = opened.host.asks(new).await?;
     let open: Vec<&Asked> = asked.iter().filter(|one| !one.is_granted && !one.is_ruled).collect();
-    let is_attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if !open.is_empty() && is_attended {
+    if !open.is_empty() && is_attended() {
         if !confirm(&open)? {
             return Err(Failure::Usage("nothing was granted, and no session was made".into()));
         }
@@ -51,14 +48,7 @@ fn confirm(open: &[&Asked]) -> Result<bool, Failure> {
         let why = one.why.as_deref().map(|why| format!(" - {}", one_line(why, WHY_CHARS_MAX)));
         note(&format!("    {} may {}{}", one.component, one.words, why.unwrap_or_default()));
     }
-    clear_status();
-    let asking = |error| Failure::io("asking at the terminal", error);
-    let mut stderr = std::io::stderr().lock();
-    stderr.write_all(b"rewake: grant this to the session? [y/N] ").map_err(asking)?;
-    stderr.flush().map_err(asking)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(asking)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    out::confirm("grant this to the session?")
 }
 
 /// Says what is not granted, and the lines that would allow it.

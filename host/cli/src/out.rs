@@ -1,7 +1,7 @@
 //! What the program writes, and to which stream. A reader that goes away ends nothing: a session is not
 //! stopped because a pager was closed. Knows no sessions.
 
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::Failure;
@@ -125,6 +125,23 @@ pub(crate) fn note(text: &str) {
     clear_status();
     let line = format!("rewake: {}\n", plain(text).trim_end());
     let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Whether somebody can be asked: what is typed and what is said both belong to a terminal.
+pub(crate) fn is_attended() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Puts a question to the person at the terminal; all but a yes is a no.
+pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
+    clear_status();
+    let asking = |error| Failure::io("asking at the terminal", error);
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(format!("rewake: {question} [y/N] ").as_bytes()).map_err(asking)?;
+    stderr.flush().map_err(asking)?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(asking)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// A table's lines: columns as wide as they must be, two blanks between them, none at the end.

@@ -160,19 +160,25 @@ pub fn scan(folder: &Path) -> std::io::Result<Tree> {
 fn file(dir: &Dir, path: &Path) -> std::io::Result<Thing> {
     let mut file = dir.open(path)?;
     let is_executable = file.metadata()?.permissions().mode() & 0o100 != 0;
+    let (digest, size) = copied(&mut file, &mut std::io::sink())?;
+    Ok(Thing::File { digest, size, is_executable })
+}
+
+/// Copies all of a file; returns the digest of what was copied, and its bytes.
+fn copied(from: &mut impl std::io::Read, to: &mut impl std::io::Write) -> std::io::Result<(Digest, u64)> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut size = 0;
     loop {
-        match file.read(&mut buffer)? {
-            0 => break,
+        match from.read(&mut buffer)? {
+            0 => return Ok((Digest(*hasher.finalize().as_bytes()), size)),
             read => {
                 hasher.update(&buffer[..read]);
+                to.write_all(&buffer[..read])?;
                 size += read as u64;
             }
         }
     }
-    Ok(Thing::File { digest: Digest(*hasher.finalize().as_bytes()), size, is_executable })
 }
 
 /// What has changed between two trees, in the order of the paths. A folder that is new or gone is named only

@@ -7,6 +7,8 @@ use rewake_core::fact::{
 use rewake_core::ids::{Digest, Timestamp, turn_name};
 use rewake_wire::{Base64, Outcome, Part, Sender, Usage};
 
+use crate::bundle::ListedTool;
+
 pub(crate) fn part_in(part: types::Part) -> Part {
     match part {
         types::Part::Text(text) => Part::Text { text },
@@ -184,6 +186,16 @@ pub(crate) fn effect_out(effect: fact::Class) -> types::Effect {
         fact::Class::Pure => types::Effect::Pure,
         fact::Class::Idempotent => types::Effect::Idempotent,
         fact::Class::Once => types::Effect::Once,
+    }
+}
+
+/// A tool as its component lists it.
+pub(crate) fn listed(def: types::ToolDef) -> ListedTool {
+    ListedTool {
+        name: def.name,
+        description: def.description,
+        effect: effect_in(def.effect),
+        input_schema: def.input_schema,
     }
 }
 

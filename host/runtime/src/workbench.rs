@@ -4,14 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rewake_core::effect::Effect;
 use rewake_core::fact::ComponentPin;
 use rewake_core::grant::Grants;
 
-use crate::bundle::{Bundle, Component, PluginKind};
+use crate::bundle::{Bundle, Component, ListedTool, PluginKind};
 use crate::compiler::{CompileLimits, Compiler};
 use crate::components::Components;
-use crate::convert::effect_in;
+use crate::convert::listed;
 use crate::plan::{self, PlanError};
 
 /// The smallest component: its header alone.
@@ -21,19 +20,6 @@ const EMPTY_COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 #[derive(Clone)]
 pub struct Workbench {
     pub(crate) components: Arc<Components>,
-}
-
-/// A tool as its component lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedTool {
-    /// Its name, as the contract allows it.
-    pub name: String,
-    /// What a model is told of it.
-    pub description: String,
-    /// JSON Schema of its input, a JSON object.
-    pub input_schema: String,
-    /// What its author declares; a session caps it by the component's grants.
-    pub effect: Effect,
 }
 
 impl Workbench {
@@ -64,13 +50,7 @@ impl Workbench {
         }
         let pin = bare(bundle, component);
         let tools = plan::list_tools(&self.components, &pin, bundle, component).await?;
-        let listed = tools.into_iter().map(|(_, def)| ListedTool {
-            name: def.name,
-            description: def.description,
-            input_schema: def.input_schema,
-            effect: effect_in(def.effect),
-        });
-        Ok(listed.collect())
+        Ok(tools.into_iter().map(|(_, def)| listed(def)).collect())
     }
 
     /// Compiles a component that does nothing, to see whether this machine can.

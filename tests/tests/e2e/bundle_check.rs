@@ -3,8 +3,7 @@
 
 use rewake_author::check::{Severity, listed};
 use rewake_core::effect::Effect;
-use rewake_runtime::bundle::Bundle;
-use rewake_runtime::workbench::ListedTool;
+use rewake_runtime::bundle::{Bundle, ListedTool};
 use rewake_tests::bundles::Draft;
 
 const GOOD: &str = r#"{"type":"object","properties":{"path":{"type":"string"}}}"#;

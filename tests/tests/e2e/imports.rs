@@ -62,6 +62,21 @@ impl Place {
         self.world.path().join("workspaces").join(format!(".import-{}", self.id))
     }
 
+    /// Imports, and has the host die right after the entry. Returns a copy of what was made.
+    async fn announce(&self) -> PathBuf {
+        let (made, old) = (self.world.path().join("made"), self.world.path().join("old"));
+        let workspace = self.world.path().join("workspaces").join(self.id.as_str());
+        let dying = self.world.host_over(Arc::new(CutStore::new(self.world.store.clone(), 0)));
+        self.import(&dying, false).await.unwrap_err();
+        copy(&self.beside(), &made);
+        copy(&workspace, &old);
+        self.import(self.world.own(), false).await.unwrap();
+        fs::remove_dir_all(&workspace).unwrap();
+        copy(&old, &workspace);
+        copy(&made, &self.beside());
+        made
+    }
+
     fn nothing_is_left(&self) {
         let left: Vec<_> = fs::read_dir(self.world.path().join("workspaces")).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
@@ -183,17 +198,7 @@ async fn what_was_not_announced_never_came() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_announced_is_there_before_anything_runs() {
     let place = Place::new().await;
-    let (made, old) = (place.world.path().join("made"), place.world.path().join("old"));
-    let workspace = place.world.path().join("workspaces").join(place.id.as_str());
-    let dying = place.world.host_over(Arc::new(CutStore::new(place.world.store.clone(), 0)));
-    place.import(&dying, false).await.unwrap_err();
-    copy(&place.beside(), &made);
-    copy(&workspace, &old);
-    place.import(place.world.own(), false).await.unwrap();
-    // As if it had died right after the entry.
-    fs::remove_dir_all(&workspace).unwrap();
-    copy(&old, &workspace);
-    copy(&made, &place.beside());
+    let made = place.announce().await;
     assert_eq!(place.text("notes"), None);
     place.append("after").await;
     assert_eq!(place.text("notes").as_deref(), Some("brought"));
@@ -211,16 +216,7 @@ async fn what_was_announced_is_there_before_anything_runs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_finishes_the_one_before_it() {
     let place = Place::new().await;
-    let workspace = place.world.path().join("workspaces").join(place.id.as_str());
-    let (made, old) = (place.world.path().join("made"), place.world.path().join("old"));
-    let dying = place.world.host_over(Arc::new(CutStore::new(place.world.store.clone(), 0)));
-    place.import(&dying, false).await.unwrap_err();
-    copy(&place.beside(), &made);
-    copy(&workspace, &old);
-    place.import(place.world.own(), false).await.unwrap();
-    fs::remove_dir_all(&workspace).unwrap();
-    copy(&old, &workspace);
-    copy(&made, &place.beside());
+    place.announce().await;
     fs::remove_file(place.folder().join("notes")).unwrap();
     place.write("other", "second");
     place.import(place.world.own(), false).await.unwrap();

@@ -10,9 +10,8 @@ use rewake_core::ids::Digest;
 use rewake_runtime::bundle::{Declared, Manifest};
 
 use super::error::BuildError;
-use super::{Stage, collect, command, manifest, rust};
+use super::{Running, collect, command, prepare};
 use crate::lay::lay;
-use crate::sdk;
 
 /// Between the two builds of a component: a clock that counts seconds tells another one.
 const PAUSE: Duration = Duration::from_millis(1_100);
@@ -26,13 +25,9 @@ const HASH_DIGITS: usize = 16;
 /// If the manifest is not as it must be, or something is not built.
 pub(crate) async fn differing(
     folder: &Path,
-    say: &mut (dyn FnMut(Stage<'_>) + Send),
+    say: &mut (dyn FnMut(Running<'_>) + Send),
 ) -> Result<(Manifest, Vec<usize>), BuildError> {
-    let manifest = manifest(folder)?;
-    if sdk::is_used(folder) {
-        sdk::restore(folder).map_err(|source| BuildError::io(&folder.join(sdk::FOLDER), source))?;
-    }
-    rust::check(folder, &manifest.components).await?;
+    let manifest = prepare(folder).await?;
     let mut differing = Vec::new();
     let commands = manifest.components.iter().map(|component| component.build.as_deref());
     for (first, command) in commands.enumerate() {
@@ -67,14 +62,14 @@ async fn once(
     folder: &Path,
     command: &str,
     made: &[(usize, &Declared)],
-    say: &mut (dyn FnMut(Stage<'_>) + Send),
+    say: &mut (dyn FnMut(Running<'_>) + Send),
 ) -> Result<Vec<Digest>, BuildError> {
     for (_, component) in made {
         let path = folder.join(output(component));
         forget(&path).map_err(|source| BuildError::io(&path, source))?;
     }
     let name = made.first().map_or("", |(_, component)| component.name.get_ref());
-    say(Stage::Command { component: name, command });
+    say(Running { component: name, command });
     command::run(folder, name, command).await?;
     let digest = |(_, component): &(usize, &Declared)| {
         let path = folder.join(output(component));

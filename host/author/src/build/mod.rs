@@ -14,7 +14,7 @@ pub mod watch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rewake_runtime::bundle::{Bundle, Declared, LOCK_FILE, Lock, LockedTool, MANIFEST_FILE, Manifest};
+use rewake_runtime::bundle::{Bundle, Declared, LOCK_FILE, ListedTool, Lock, MANIFEST_FILE, Manifest};
 use rewake_runtime::workbench::Workbench;
 use rewake_store::Store;
 
@@ -22,18 +22,13 @@ pub use self::error::BuildError;
 use crate::lay::lay;
 use crate::sdk;
 
-/// What a build is about to do, for whoever shows it.
+/// A command that a build is about to run, for whoever shows it; its output goes to standard error as it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage<'a> {
-    /// A component's command begins; its output goes to standard error as it comes.
-    Command {
-        /// The component.
-        component: &'a str,
-        /// Its `build`.
-        command: &'a str,
-    },
-    /// The components are compiled and asked what they have.
-    Inspect,
+pub struct Running<'a> {
+    /// The component.
+    pub component: &'a str,
+    /// Its `build`.
+    pub command: &'a str,
 }
 
 /// What a build made.
@@ -75,19 +70,15 @@ pub async fn build(
     folder: &Path,
     bench: &Workbench,
     installed: &dyn Store,
-    say: &mut (dyn FnMut(Stage<'_>) + Send),
+    say: &mut (dyn FnMut(Running<'_>) + Send),
 ) -> Result<Built, BuildError> {
-    let manifest = manifest(folder)?;
-    if sdk::is_used(folder) {
-        sdk::restore(folder).map_err(|source| BuildError::io(&folder.join(sdk::FOLDER), source))?;
-    }
-    rust::check(folder, &manifest.components).await?;
+    let manifest = prepare(folder).await?;
     let mut done: Vec<&str> = Vec::new();
     for component in &manifest.components {
         let Some(command) = component.build.as_deref() else { continue };
         // Components that come out of one command are built by it once.
         if !done.contains(&command) {
-            say(Stage::Command { component: component.name.get_ref(), command });
+            say(Running { component: component.name.get_ref(), command });
             command::run(folder, component.name.get_ref(), command).await?;
             done.push(command);
         }
@@ -95,8 +86,17 @@ pub async fn build(
     for component in &manifest.components {
         collect::collect(folder, component)?;
     }
-    say(Stage::Inspect);
     lock(folder, bench, installed).await
+}
+
+/// Sees to what an author's commands need, and reads the manifest that names them.
+async fn prepare(folder: &Path) -> Result<Manifest, BuildError> {
+    let manifest = manifest(folder)?;
+    if sdk::is_used(folder) {
+        sdk::restore(folder).map_err(|source| BuildError::io(&folder.join(sdk::FOLDER), source))?;
+    }
+    rust::check(folder, &manifest.components).await?;
+    Ok(manifest)
 }
 
 /// The manifest alone: what it names may not be built yet.
@@ -119,16 +119,9 @@ pub(crate) fn manifest(folder: &Path) -> Result<Manifest, BuildError> {
 /// Asks the components what they have, and writes the lock if it says something new.
 async fn lock(folder: &Path, bench: &Workbench, installed: &dyn Store) -> Result<Built, BuildError> {
     let bundle = Bundle::load_unlocked(folder)?;
-    let mut tools: BTreeMap<String, Vec<LockedTool>> = BTreeMap::new();
+    let mut tools: BTreeMap<String, Vec<ListedTool>> = BTreeMap::new();
     for component in bundle.components() {
-        let listed = bench.tools(&bundle, component).await?;
-        let locked = listed.into_iter().map(|tool| LockedTool {
-            name: tool.name,
-            description: tool.description,
-            effect: tool.effect,
-            input_schema: tool.input_schema,
-        });
-        tools.insert(component.name().to_owned(), locked.collect());
+        tools.insert(component.name().to_owned(), bench.tools(&bundle, component).await?);
     }
     let names: BTreeMap<String, Vec<String>> = tools
         .iter()

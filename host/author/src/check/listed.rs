@@ -3,9 +3,8 @@
 
 use rewake_core::effect::Effect;
 use rewake_core::grant::Access;
-use rewake_runtime::bundle::{Bundle, Component, Invalid, quote};
+use rewake_runtime::bundle::{Bundle, Component, Invalid, ListedTool, quote};
 use rewake_runtime::schema::Schema;
-use rewake_runtime::workbench::ListedTool;
 use serde_json::{Map, Value};
 
 use super::Finding;

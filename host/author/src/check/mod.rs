@@ -8,8 +8,10 @@ mod rebuilt;
 mod schema;
 
 use rewake_runtime::PlanError;
-use rewake_runtime::bundle::{Bundle, BundleSet, Component, Error, Invalid, Offer, PluginKind, Problem};
-use rewake_runtime::workbench::{ListedTool, Workbench};
+use rewake_runtime::bundle::{
+    Bundle, BundleSet, Component, Error, Invalid, ListedTool, Offer, PluginKind, Problem,
+};
+use rewake_runtime::workbench::Workbench;
 
 pub use self::declared::declared;
 pub use self::listed::listed;

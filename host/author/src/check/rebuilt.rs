@@ -6,7 +6,7 @@ use std::path::Path;
 use rewake_runtime::bundle::{Invalid, quote};
 
 use super::Finding;
-use crate::build::{BuildError, Stage, again};
+use crate::build::{BuildError, Running, again};
 
 /// Builds every component of the bundle in `folder` twice; `say` hears what is done.
 ///
@@ -14,7 +14,7 @@ use crate::build::{BuildError, Stage, again};
 /// If the manifest is not as it must be, or something is not built.
 pub async fn rebuilt(
     folder: &Path,
-    say: &mut (dyn FnMut(Stage<'_>) + Send),
+    say: &mut (dyn FnMut(Running<'_>) + Send),
 ) -> Result<Vec<Finding>, BuildError> {
     let (manifest, differing) = again::differing(folder, say).await?;
     let finding = |component: &rewake_runtime::bundle::Declared| {

@@ -1,7 +1,6 @@
 //! What a bundle that is to be installed asks for, put to a person in plain words; and what they say. Writes
 //! nothing: the one who asked does with the answer.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,7 +11,7 @@ use rewake_runtime::host::Candidate;
 use rewake_runtime::{HostError, approval};
 
 use crate::exit::Failure;
-use crate::out::{clear_status, note};
+use crate::out::{confirm, is_attended, note};
 use crate::text::one_line;
 
 /// Characters of an author's reason.
@@ -119,7 +118,7 @@ pub(crate) fn approve(candidate: &Candidate, how: &Approving) -> Result<Approved
              install it without any grant:\n\n{lines}"
         )));
     }
-    match confirm()? {
+    match confirm("allow this, and install it?")? {
         true => Ok(Approved::These(asks)),
         false => Err(Failure::Usage("nothing was approved, and nothing was installed".into())),
     }
@@ -144,20 +143,4 @@ fn by_file(candidate: &Candidate, file: &std::path::Path) -> Result<Approved, Fa
     asks.sort_unstable();
     asks.dedup();
     Ok(Approved::These(asks))
-}
-
-/// Whether somebody can be asked: what is typed and what is said both belong to a terminal.
-fn is_attended() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-fn confirm() -> Result<bool, Failure> {
-    clear_status();
-    let asking = |error| Failure::io("asking at the terminal", error);
-    let mut stderr = io::stderr().lock();
-    stderr.write_all(b"rewake: allow this, and install it? [y/N] ").map_err(asking)?;
-    stderr.flush().map_err(asking)?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(asking)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rewake_author::build::watch::Watch;
-use rewake_author::build::{self, BuildError, Built, Stage};
-use rewake_runtime::compiler::CompileLimits;
+use rewake_author::build::{self, BuildError, Built, Running};
 use rewake_runtime::workbench::Workbench;
 use serde_json::json;
 
-use crate::data::{Places, THIS_PROGRAM};
+use crate::data::Places;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style, note};
 
@@ -33,8 +32,7 @@ pub(crate) struct Build {
 
 /// `rewake bundle build`.
 pub(crate) async fn build(places: &Places, asked: &Build) -> Result<Outcome, Failure> {
-    let bench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
-    let bench = bench.map_err(Failure::Machine)?;
+    let bench = places.workbench()?;
     if asked.watch {
         return watch(places, &asked.folder, &bench).await;
     }
@@ -48,20 +46,15 @@ pub(crate) async fn build(places: &Places, asked: &Build) -> Result<Outcome, Fai
     Ok(Outcome::Done)
 }
 
-/// Builds once, for whoever runs what is built.
-pub(super) async fn for_test(places: &Places, folder: &Path) -> Result<(), Failure> {
-    let bench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
-    once(places, folder, &bench.map_err(Failure::Machine)?).await.map(drop)
+/// Builds once.
+pub(super) async fn once(places: &Places, folder: &Path, bench: &Workbench) -> Result<Built, Failure> {
+    let installed = places.catalogue().await?;
+    build::build(folder, bench, installed.as_ref(), &mut say).await.map_err(failure)
 }
 
-async fn once(places: &Places, folder: &Path, bench: &Workbench) -> Result<Built, Failure> {
-    let installed = places.catalogue().await?;
-    let mut say = |stage: Stage<'_>| {
-        if let Stage::Command { component, command } = stage {
-            note(&format!("{component}: {command}"));
-        }
-    };
-    build::build(folder, bench, installed.as_ref(), &mut say).await.map_err(failure)
+/// Says which command of the author's runs next.
+pub(super) fn say(running: Running<'_>) {
+    note(&format!("{}: {}", running.component, running.command));
 }
 
 pub(super) fn failure(error: BuildError) -> Failure {

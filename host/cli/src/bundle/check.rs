@@ -1,33 +1,29 @@
 //! `rewake bundle check`: what is wrong with a bundle, and what is most likely not meant. Knows the arguments
 //! and how a finding is shown; what is found is the author crate's.
 
-use std::ffi::OsString;
-
 use clap::Args;
-use rewake_author::build::Stage;
 use rewake_author::check::{self, Finding, Severity};
 use rewake_runtime::bundle::Locator;
-use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::host::gather;
-use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{HostError, PlanError};
 use serde_json::json;
 
-use super::build::failure;
-use crate::data::{Places, THIS_PROGRAM};
+use super::build::{failure, say};
+use crate::args::LOCATOR;
+use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
-use crate::out::{Out, Style, note};
+use crate::out::{Out, Style};
 
 /// Say what is wrong with a bundle, and what is most likely not meant.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// The bundle: a folder, a packed file or an installed one's name
-    #[arg(value_name = "BUNDLE", default_value = ".")]
-    bundle: OsString,
+    #[arg(value_name = "BUNDLE", default_value = ".", value_parser = LOCATOR)]
+    bundle: Locator,
     /// A further bundle that it is used beside; can be repeated
-    #[arg(long, value_name = "BUNDLE")]
-    with: Vec<OsString>,
+    #[arg(long, value_name = "BUNDLE", value_parser = LOCATOR)]
+    with: Vec<Locator>,
     /// Build every component twice too, and say which come out different; for a bundle's folder
     #[arg(long)]
     rebuild: bool,
@@ -58,29 +54,25 @@ pub(crate) async fn check(places: &Places, asked: &Check) -> Result<Outcome, Fai
     );
     if errors > 0 || (asked.strict && warnings > 0) {
         out.flush()?;
-        return Err(Failure::Usage(format!("{} has {summary}", asked.bundle.to_string_lossy())));
+        return Err(Failure::Usage(format!("{} has {summary}", asked.bundle)));
     }
     if !asked.json {
-        out.line(Style::Plain, &format!("{}: {summary}", asked.bundle.to_string_lossy()))?;
+        out.line(Style::Plain, &format!("{}: {summary}", asked.bundle))?;
     }
     out.flush()?;
     Ok(Outcome::Done)
 }
 
 async fn find(places: &Places, asked: &Check) -> Result<Vec<Finding>, Failure> {
-    let named = |text: &OsString| Locator::parse(text).map_err(|invalid| Failure::Usage(invalid.to_string()));
-    let root = named(&asked.bundle)?;
-    let with = asked.with.iter().map(named).collect::<Result<Vec<_>, _>>()?;
     let store = places.catalogue().await?;
-    let set = match gather(store.as_ref(), &root, &with).await {
+    let set = match gather(store.as_ref(), &asked.bundle, &asked.with).await {
         Ok(set) => set,
         Err(HostError::Plan(PlanError::Bundle(error))) => return Ok(check::refused(&error)),
         Err(error) => return Err(error.into()),
     };
-    let workbench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
-    let mut findings = check::check(&workbench.map_err(Failure::Machine)?, &set).await;
+    let mut findings = check::check(&places.workbench()?, &set).await;
     if asked.rebuild {
-        findings.extend(rebuilt(&root).await?);
+        findings.extend(rebuilt(&asked.bundle).await?);
         check::sort(&mut findings);
     }
     Ok(findings)
@@ -91,11 +83,6 @@ async fn rebuilt(root: &Locator) -> Result<Vec<Finding>, Failure> {
         return Err(Failure::Usage(format!(
             "--rebuild runs the bundle's own commands, and {root} is no folder to run them in: name its folder"
         )));
-    };
-    let mut say = |stage: Stage<'_>| {
-        if let Stage::Command { component, command } = stage {
-            note(&format!("{component}: {command}"));
-        }
     };
     check::rebuilt(folder, &mut say).await.map_err(failure)
 }

@@ -2,17 +2,15 @@
 //! without any grant, and nothing else.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
 use clap::Args;
-use rewake_runtime::bundle::{Bundle, Component, Locator, PluginKind, Use};
-use rewake_runtime::compiler::CompileLimits;
+use rewake_runtime::bundle::{Bundle, Component, ListedTool, Locator, PluginKind, Use};
 use rewake_runtime::grants::{self, Asked};
 use rewake_runtime::host::find;
-use rewake_runtime::workbench::{ListedTool, Workbench};
 use serde_json::{Value, json};
 
-use crate::data::{Places, THIS_PROGRAM};
+use crate::args::LOCATOR;
+use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
@@ -25,8 +23,8 @@ const LINE_CHARS_MAX: usize = 160;
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
     /// The bundle: a folder, a packed file or an installed one's name
-    #[arg(value_name = "BUNDLE", default_value = ".")]
-    bundle: OsString,
+    #[arg(value_name = "BUNDLE", default_value = ".", value_parser = LOCATOR)]
+    bundle: Locator,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -41,13 +39,11 @@ struct Seen<'a> {
 
 /// `rewake bundle inspect`.
 pub(crate) async fn inspect(places: &Places, asked: &Inspect) -> Result<Outcome, Failure> {
-    let locator = Locator::parse(&asked.bundle).map_err(|invalid| Failure::Usage(invalid.to_string()))?;
     let store = places.catalogue().await?;
-    let bundle = find(store.as_ref(), &locator).await?;
+    let bundle = find(store.as_ref(), &asked.bundle).await?;
     let rules = places.rules_file().read();
     let rules = rules.map_err(rewake_runtime::HostError::Rules)?;
-    let workbench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
-    let workbench = workbench.map_err(Failure::Machine)?;
+    let workbench = places.workbench()?;
     let mut seen = Vec::new();
     for component in bundle.components() {
         let tools = workbench.tools(&bundle, component).await.map_err(rewake_runtime::HostError::Plan)?;

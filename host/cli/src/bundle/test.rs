@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rewake_author::test::{Case, Ground, Options, Report, Suite, SuiteError, TESTS, junit};
-use rewake_runtime::compiler::CompileLimits;
-use rewake_runtime::workbench::Workbench;
 use rewake_store::Store;
 
-use crate::data::{Places, THIS_PROGRAM};
+use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
@@ -42,8 +40,9 @@ pub(crate) struct Test {
 
 /// `rewake bundle test`.
 pub(crate) async fn test(places: &Places, asked: &Test) -> Result<Outcome, Failure> {
+    let bench = places.workbench()?;
     if asked.build {
-        super::build::for_test(places, &asked.folder).await?;
+        super::build::once(places, &asked.folder, &bench).await?;
     }
     let known = places.read_if_there().await?;
     let known = known.as_deref().map(|store| store as &dyn Store);
@@ -60,8 +59,7 @@ pub(crate) async fn test(places: &Places, asked: &Test) -> Result<Outcome, Failu
             ),
         }));
     }
-    let bench = Workbench::open(&places.cache, Some(THIS_PROGRAM.into()), CompileLimits::default());
-    let ground = Ground { cache: places.cache.clone(), bench: bench.map_err(Failure::Machine)? };
+    let ground = Ground { cache: places.cache.clone(), bench };
     let options = Options { ground, bless: asked.bless, cut: asked.cut, replay: asked.replay };
     let since = Instant::now();
     let mut out = Out::new();

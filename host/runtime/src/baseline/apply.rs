@@ -3,14 +3,15 @@
 //! done. Follows no link, and makes none that leads out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _, Permissions, PermissionsExt as _};
+use rewake_core::ids::Digest;
 use thiserror::Error;
 
-use super::{Baseline, CHUNK_BYTES, Change, Thing, Tree, changes, scan};
+use super::{Baseline, Change, Thing, Tree, changes, copied, scan};
 use crate::workspace::stays_inside;
 
 /// How the folder begins in which new files are made ready.
@@ -209,7 +210,7 @@ impl<'a> Ready<'a> {
         name: &str,
         is_executable: bool,
         to: &Dir,
-    ) -> std::io::Result<rewake_core::ids::Digest> {
+    ) -> std::io::Result<Digest> {
         let old = to.symlink_metadata(path).ok().filter(|old| old.is_file());
         let mode = old.map_or(0o644, |old| old.permissions().mode() & 0o777);
         let mode = if is_executable { mode | 0o100 } else { mode & !0o111 };
@@ -217,20 +218,11 @@ impl<'a> Ready<'a> {
         options.write(true).create_new(true).mode(0o600);
         let mut file: File = self.folder.open_with(name, &options)?;
         let mut source = from.open(path)?;
-        let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; CHUNK_BYTES];
-        loop {
-            let read = source.read(&mut buffer)?;
-            if read == 0 {
-                break;
-            }
-            hasher.update(&buffer[..read]);
-            std::io::Write::write_all(&mut file, &buffer[..read])?;
-        }
+        let (digest, _) = copied(&mut source, &mut file)?;
         file.set_permissions(Permissions::from_mode(mode))?;
         // On the disk before it takes the place of what was there.
         file.sync_all()?;
-        Ok(rewake_core::ids::Digest(*hasher.finalize().as_bytes()))
+        Ok(digest)
     }
 }
 

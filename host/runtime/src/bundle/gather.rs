@@ -274,22 +274,6 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Loads the bundle in `root`, those it uses by path, those they use, and the ones in `with`; with nothing
-/// installed. A bundle reached by two ways is loaded once, and bundles may use each other in a circle.
-/// A bundle that is used by name must be among them.
-///
-/// # Errors
-/// If a bundle is malformed, a used one is missing, or one name stands for two different bundles.
-pub fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
-    let installed = Catalogue::default();
-    let folder = |path: &Path| Locator::Folder(path.to_owned());
-    let with: Vec<Locator> = with.iter().map(|path| folder(path)).collect();
-    let mut gathering = Gathering::new(&folder(root), &with, &installed);
-    // Nothing is installed, so nothing can be asked for.
-    while gathering.wants()?.is_some() {}
-    gathering.finish()
-}
-
 /// Which bundle of this name another was built with.
 fn pin(bundle: &Bundle, name: &Name) -> Option<Digest> {
     bundle.lock()?.uses.get(name).map(|used| used.digest)

@@ -3,7 +3,7 @@
 //! Knows what an author packs and checks all of it; every byte is untrusted. Does not compile or
 //! run components, and grants nothing: what is asked for is decided on elsewhere.
 //!
-//! Start with [`Bundle`] (one bundle) and [`load_set`] (a bundle and those it uses).
+//! Start with [`Bundle`] (one bundle) and [`Gathering`] (a bundle and those it uses).
 
 mod asks;
 mod component;
@@ -29,14 +29,14 @@ pub(crate) use asks::method;
 pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
 pub use component::{CONTRACT, Inspected, inspect};
 pub use error::{Error, Invalid, Place, Problem, SourceText, nearest, quote, quote_all};
-pub use gather::{Catalogue, Gathering, load_set};
+pub use gather::{Catalogue, Gathering};
 pub use limits::{
     BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, DATA_BYTES_MAX, DATA_FILES_MAX,
     LOCK_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
 };
 pub use load::{Bundle, Component};
 pub use locator::Locator;
-pub use lock::{LOCK_FILE, Lock, LockedComponent, LockedTool, LockedUse};
+pub use lock::{LOCK_FILE, ListedTool, Lock, LockedComponent, LockedUse};
 pub use manifest::{
     API, Agent, ConfigKey, ConfigType, Declared, HOOK_TIMEOUT_DEFAULT, Instructions, Limits, MANIFEST_FILE,
     Manifest, On, SCHEMA,

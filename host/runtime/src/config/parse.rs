@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rewake_core::grant::{Access, Scheme};
 use rewake_core::ids::Digest;
@@ -285,11 +286,19 @@ fn limits(fields: Fields<'_>) -> Limits {
     limits
 }
 
+fn size(fields: &Fields<'_>, key: &'static str) -> Option<u64> {
+    fields.parsed(key, SIZE, size_bytes).map(Spanned::into_inner)
+}
+
+fn time(fields: &Fields<'_>, key: &'static str) -> Option<Duration> {
+    fields.parsed(key, DURATION, duration).map(Spanned::into_inner)
+}
+
 fn compile(fields: Fields<'_>) -> CompileBounds {
     let bounds = CompileBounds {
-        component_bytes_max: fields.parsed("component", SIZE, size_bytes).map(Spanned::into_inner),
-        memory_bytes_max: fields.parsed("memory", SIZE, size_bytes).map(Spanned::into_inner),
-        cpu_max: fields.parsed("cpu", DURATION, duration).map(Spanned::into_inner),
+        component_bytes_max: size(&fields, "component"),
+        memory_bytes_max: size(&fields, "memory"),
+        cpu_max: time(&fields, "cpu"),
     };
     fields.refuse_unknown(|_| None);
     bounds
@@ -297,9 +306,9 @@ fn compile(fields: Fields<'_>) -> CompileBounds {
 
 fn http(fields: Fields<'_>) -> HttpBounds {
     let bounds = HttpBounds {
-        request_bytes_max: fields.parsed("request", SIZE, size_bytes).map(Spanned::into_inner),
-        response_bytes_max: fields.parsed("response", SIZE, size_bytes).map(Spanned::into_inner),
-        timeout_max: fields.parsed("timeout", DURATION, duration).map(Spanned::into_inner),
+        request_bytes_max: size(&fields, "request"),
+        response_bytes_max: size(&fields, "response"),
+        timeout_max: time(&fields, "timeout"),
     };
     fields.refuse_unknown(|_| None);
     bounds
@@ -307,7 +316,7 @@ fn http(fields: Fields<'_>) -> HttpBounds {
 
 fn folder(fields: Fields<'_>) -> FolderBounds {
     let bounds = FolderBounds {
-        bytes_max: fields.parsed("size", SIZE, size_bytes).map(Spanned::into_inner),
+        bytes_max: size(&fields, "size"),
         files_max: fields.count("files", i64::MAX.unsigned_abs()).map(Spanned::into_inner),
     };
     fields.refuse_unknown(|_| None);
@@ -316,12 +325,12 @@ fn folder(fields: Fields<'_>) -> FolderBounds {
 
 /// Only what a tool returns is cut: a hook and a harness have no output that is not bounded otherwise.
 fn bounds(fields: &Fields<'_>, of_tools: bool) -> Bounds {
-    let output = if of_tools { fields.parsed("output", SIZE, size_bytes) } else { None };
+    let output = if of_tools { size(fields, "output") } else { None };
     let bounds = Bounds {
-        memory_bytes_max: fields.parsed("memory", SIZE, size_bytes).map(Spanned::into_inner),
-        timeout_max: fields.parsed("timeout", DURATION, duration).map(Spanned::into_inner),
+        memory_bytes_max: size(fields, "memory"),
+        timeout_max: time(fields, "timeout"),
         fuel_max: fields.count("fuel", i64::MAX.unsigned_abs()).map(Spanned::into_inner),
-        output_bytes_max: output.map(Spanned::into_inner),
+        output_bytes_max: output,
     };
     fields.refuse_unknown(|_| None);
     bounds

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rewake_core::codec::{self, Record, Seal};
 use rewake_core::decide::{self, Input};
+use rewake_core::entry::Draft;
 use rewake_core::fact::Created;
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
@@ -14,6 +15,7 @@ use super::install::kept;
 use super::{Host, HostError, Made, ulid};
 use crate::PROJECT;
 use crate::baseline::Baseline;
+use crate::config::Rules;
 use crate::plan::{self, NewSession, Plan};
 use crate::workspace::{self, Copied, WorkspaceError};
 
@@ -27,12 +29,13 @@ impl Host {
         if let Some(from) = new.workspace.as_ref().filter(|from| !from.is_dir()) {
             return Err(WorkspaceError::NoFolder(from.clone()).into());
         }
-        let Plan { created, bundles, script, .. } = self.plan(new).await?;
+        let rules = self.rules()?;
+        let Plan { created, bundles, script, .. } = self.plan(&rules, new).await?;
         let id = SessionId::parse(&format!("ses_{}", ulid()?))
             .map_err(|bad| HostError::Machine(bad.to_string()))?;
         let (records, projection) = self.first_entries(&id, created.clone())?;
         let made = async {
-            let copied = self.fill_workspace(&id, new.workspace.as_deref()).await?;
+            let copied = self.fill_workspace(&id, new.workspace.as_deref(), &rules).await?;
             for bundle in &bundles {
                 inner.store.put_bundle(kept(bundle)).await?;
             }
@@ -55,17 +58,22 @@ impl Host {
         made.await.inspect_err(|_| workspace::discard(&inner.data, &id))
     }
 
-    pub(super) async fn plan(&self, new: &NewSession) -> Result<Plan, HostError> {
+    pub(super) async fn plan(&self, rules: &Rules, new: &NewSession) -> Result<Plan, HostError> {
         let set = self.gather(new).await?;
-        let plan = plan::plan(&self.0.components, &self.rules()?, new, &set).await?;
+        let plan = plan::plan(&self.0.components, rules, new, &set).await?;
         self.warn(&plan.warnings);
         Ok(plan)
     }
 
-    async fn fill_workspace(&self, id: &SessionId, from: Option<&Path>) -> Result<Copied, HostError> {
+    async fn fill_workspace(
+        &self,
+        id: &SessionId,
+        from: Option<&Path>,
+        rules: &Rules,
+    ) -> Result<Copied, HostError> {
         let folder = workspace::create(&self.0.data, id)?;
         let Some(from) = from.map(Path::to_owned) else { return Ok(Copied::default()) };
-        let quota = workspace::quota(&self.rules()?.limits.workspace);
+        let quota = workspace::quota(&rules.limits.workspace);
         let copied = tokio::task::spawn_blocking(move || workspace::copy_in(&from, &folder, quota)).await;
         Ok(copied.map_err(|error| HostError::Machine(error.to_string()))??)
     }
@@ -87,15 +95,26 @@ impl Host {
     ) -> Result<(Vec<Record>, Projection), HostError> {
         let mut session = Session::new(id.clone());
         let decision = decide::decide(&session, Input::Create(Box::new(created)))?;
-        let mut records = Vec::new();
-        for draft in decision.entries {
+        let records = self.seal(&mut session, 0, decision.entries)?;
+        Ok((records, Projection::of(&session)))
+    }
+
+    /// Seals entries that no driver writes, and folds them.
+    pub(super) fn seal(
+        &self,
+        session: &mut Session,
+        epoch: u64,
+        drafts: Vec<Draft>,
+    ) -> Result<Vec<Record>, HostError> {
+        let mut records = Vec::with_capacity(drafts.len());
+        for draft in drafts {
             let mut salt = [0; 16];
             getrandom::fill(&mut salt).map_err(|error| HostError::Machine(error.to_string()))?;
-            let seal = Seal { epoch: 0, at: self.0.store.now(), salt };
-            let (entry, record) = codec::seal(id, session.head, seal, draft)?;
+            let seal = Seal { epoch, at: self.0.store.now(), salt };
+            let (entry, record) = codec::seal(&session.id, session.head, seal, draft)?;
             session.apply(&entry).map_err(|corrupt| HostError::Machine(corrupt.to_string()))?;
             records.push(record);
         }
-        Ok((records, Projection::of(&session)))
+        Ok(records)
     }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rewake_core::Refusal;
-use rewake_core::codec::{self, Seal};
 use rewake_core::decide::{self, Input};
 use rewake_core::fact::WorkspaceImported;
 use rewake_core::ids::{Digest, SessionId};
@@ -130,15 +129,8 @@ impl Host {
         fact: WorkspaceImported,
     ) -> Result<(), HostError> {
         let expected = session.head;
-        let mut records = Vec::new();
-        for draft in decide::decide(session, Input::Import(fact))?.entries {
-            let mut salt = [0; 16];
-            getrandom::fill(&mut salt).map_err(|error| HostError::Machine(error.to_string()))?;
-            let seal = Seal { epoch: lease.epoch, at: self.0.store.now(), salt };
-            let (entry, record) = codec::seal(&lease.session, session.head, seal, draft)?;
-            session.apply(&entry).map_err(|corrupt| HostError::Machine(corrupt.to_string()))?;
-            records.push(record);
-        }
+        let drafts = decide::decide(session, Input::Import(fact))?.entries;
+        let records = self.seal(session, lease.epoch, drafts)?;
         let append = Append {
             session: lease.session.clone(),
             epoch: lease.epoch,

@@ -110,7 +110,7 @@ impl Host {
     /// # Errors
     /// As [`Host::create`].
     pub async fn asks(&self, new: &NewSession) -> Result<Vec<Asked>, HostError> {
-        Ok(self.plan(new).await?.asked)
+        Ok(self.plan(&self.rules()?, new).await?.asked)
     }
 
     /// The bundles that a session is made of.

@@ -48,12 +48,12 @@ pub struct LockedComponent {
     /// What it imports, sorted.
     pub imports: Vec<String>,
     /// The tools that it lists, in its order; none of a hook or a harness.
-    pub tools: Vec<LockedTool>,
+    pub tools: Vec<ListedTool>,
 }
 
 /// A tool as its component lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockedTool {
+pub struct ListedTool {
     /// Its name.
     pub name: String,
     /// What a model is told of it.
@@ -86,7 +86,7 @@ impl Lock {
     /// bundles of its set.
     pub fn of<'a>(
         bundle: &Bundle,
-        mut tools: BTreeMap<String, Vec<LockedTool>>,
+        mut tools: BTreeMap<String, Vec<ListedTool>>,
         used: impl IntoIterator<Item = &'a Bundle>,
     ) -> Lock {
         let files = bundle.files().filter(|(path, _)| *path != LOCK_FILE);
@@ -184,18 +184,18 @@ impl Lock {
     }
 
     /// In what the tools that a component lists are not those of the lock, as a sentence.
-    pub fn tools_that_differ(&self, component: &str, listed: &[LockedTool]) -> Option<String> {
+    pub fn tools_that_differ(&self, component: &str, listed: &[ListedTool]) -> Option<String> {
         let locked = self.components.get(component).map_or(&[][..], |locked| &locked.tools);
         if locked == listed {
             return None;
         }
-        let names = |tools: &[LockedTool]| -> Vec<String> { tools.iter().map(|t| t.name.clone()).collect() };
+        let names = |tools: &[ListedTool]| -> Vec<String> { tools.iter().map(|t| t.name.clone()).collect() };
         let (before, now) = (names(locked), names(listed));
         if before != now {
             let all = |names: &[String]| quote_all(names.iter().map(String::as_str));
             return Some(format!("lists {}, and {LOCK_FILE} says {}", all(&now), all(&before)));
         }
-        let differ = |(was, is): &(&LockedTool, &LockedTool)| was != is;
+        let differ = |(was, is): &(&ListedTool, &ListedTool)| was != is;
         let (was, is) = locked.iter().zip(listed).find(differ)?;
         let what = if was.input_schema != is.input_schema {
             "input schema"

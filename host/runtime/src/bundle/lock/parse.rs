@@ -6,7 +6,7 @@ use rewake_core::effect::Effect;
 use rewake_core::ids::Digest;
 use serde_spanned::Spanned;
 
-use super::{LOCK_FILE, Lock, LockedComponent, LockedTool, LockedUse, SCHEMA};
+use super::{LOCK_FILE, ListedTool, Lock, LockedComponent, LockedUse, SCHEMA};
 use crate::bundle::error::{Error, Invalid, SourceText, quote};
 use crate::bundle::names::{Name, component_name, file_path, tool_name};
 use crate::bundle::reader::{self, Document, Fields};
@@ -96,7 +96,7 @@ fn component(table: &Fields<'_>) -> Option<(String, LockedComponent)> {
     Some((name?.into_inner(), locked))
 }
 
-fn tool(table: &Fields<'_>) -> Option<LockedTool> {
+fn tool(table: &Fields<'_>) -> Option<ListedTool> {
     const EFFECTS: [Effect; 3] = [Effect::Pure, Effect::Idempotent, Effect::Once];
     for (key, example) in
         [("name", "\"count\""), ("description", "\"…\""), ("effect", "\"once\""), ("input_schema", "\"{}\"")]
@@ -108,7 +108,7 @@ fn tool(table: &Fields<'_>) -> Option<LockedTool> {
     let effect = table.one_of("effect", &EFFECTS.map(|effect| (effect.as_str(), effect)));
     let input_schema = table.text("input_schema");
     table.refuse_unknown(|_| None);
-    Some(LockedTool {
+    Some(ListedTool {
         name: name?.into_inner(),
         description: description?.into_inner(),
         effect: effect?.into_inner(),

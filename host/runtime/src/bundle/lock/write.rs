@@ -1,6 +1,6 @@
 //! Writes a lock's text. Nothing in it depends on anything but the lock: no time, no place, no order of a map.
 
-use super::{LOCK_FILE, Lock, LockedComponent, LockedTool, SCHEMA};
+use super::{LOCK_FILE, ListedTool, Lock, LockedComponent, SCHEMA};
 use crate::bundle::digest::shown;
 
 pub(super) fn text(lock: &Lock) -> String {
@@ -43,7 +43,7 @@ fn component(text: &mut String, name: &str, locked: &LockedComponent) {
         *text += "]\n";
     }
     for tool in &locked.tools {
-        let LockedTool { name, description, effect, input_schema } = tool;
+        let ListedTool { name, description, effect, input_schema } = tool;
         *text += &format!(
             "\n[[component.tool]]\nname = {}\ndescription = {}\neffect = {}\ninput_schema = {}\n",
             quoted(name),

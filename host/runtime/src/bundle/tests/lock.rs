@@ -6,14 +6,14 @@ use std::path::Path;
 use rewake_core::effect::Effect;
 use rewake_core::ids::Digest;
 
-use super::super::{Bundle, LOCK_FILE, Lock, LockedTool, PluginKind};
+use super::super::{Bundle, LOCK_FILE, ListedTool, Lock, PluginKind};
 use super::{HEAD, component, files, lines, plugin, write};
 
 const WORDS: &str = "[component.words]\nkind = \"tool\"\nsource = \"words.wasm\"\n";
 const GUARD: &str = "[component.guard]\nkind = \"hook\"\nsource = \"guard.wasm\"\n[[component.guard.on]]\nevent = \"PreToolUse\"\n";
 
-fn tool(name: &str) -> LockedTool {
-    LockedTool {
+fn tool(name: &str) -> ListedTool {
+    ListedTool {
         name: name.to_owned(),
         description: "Counts \"words\".\nAnd\tlines: \\ \u{1b}[31m \u{202e}ü".to_owned(),
         effect: Effect::Pure,
@@ -21,7 +21,7 @@ fn tool(name: &str) -> LockedTool {
     }
 }
 
-fn tools() -> BTreeMap<String, Vec<LockedTool>> {
+fn tools() -> BTreeMap<String, Vec<ListedTool>> {
     BTreeMap::from([("words".to_owned(), vec![tool("word_count"), tool("line_count")])])
 }
 
@@ -200,7 +200,7 @@ fn a_lock_that_is_no_file_or_no_text_is_refused() {
 fn tools_that_differ_are_told() {
     let dir = tempfile::tempdir().unwrap();
     let lock = locked(dir.path()).lock().unwrap().clone();
-    let listed = |change: &dyn Fn(&mut Vec<LockedTool>)| {
+    let listed = |change: &dyn Fn(&mut Vec<ListedTool>)| {
         let mut tools = vec![tool("word_count"), tool("line_count")];
         change(&mut tools);
         lock.tools_that_differ("words", &tools)
@@ -208,7 +208,7 @@ fn tools_that_differ_are_told() {
     assert_eq!(listed(&|_| {}), None);
     for (change, expected) in [
         (
-            &(|tools: &mut Vec<LockedTool>| drop(tools.pop())) as &dyn Fn(&mut Vec<LockedTool>),
+            &(|tools: &mut Vec<ListedTool>| drop(tools.pop())) as &dyn Fn(&mut Vec<ListedTool>),
             "lists `word_count`, and bundle.lock says `word_count` and `line_count`",
         ),
         (

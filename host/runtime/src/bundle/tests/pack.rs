@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::super::{Bundle, LOCK_FILE, Locator, Lock, LockedTool, PluginKind, file_name, pack, unpack};
+use super::super::{Bundle, LOCK_FILE, ListedTool, Locator, Lock, PluginKind, file_name, pack, unpack};
 use super::{HEAD, plugin, write};
 
 /// A built bundle in a folder.
@@ -17,7 +17,7 @@ fn built(dir: &Path) -> Bundle {
             ("note", b"x"),
         ],
     );
-    let tool = LockedTool {
+    let tool = ListedTool {
         name: "count".to_owned(),
         description: String::new(),
         effect: rewake_core::effect::Effect::Once,

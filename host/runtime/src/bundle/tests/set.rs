@@ -1,9 +1,19 @@
 //! Bundles that use each other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::super::{Bundle, BundleSet, Error, Offer, PluginKind, load_set};
+use super::super::{Bundle, BundleSet, Catalogue, Error, Gathering, Locator, Offer, PluginKind};
 use super::{files, lines, plugin, write};
+
+/// The set of the bundle in `root`, those in `with` beside it, and all that they use; with nothing installed.
+fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {
+    let installed = Catalogue::default();
+    let with: Vec<Locator> = with.iter().cloned().map(Locator::Folder).collect();
+    let mut gathering = Gathering::new(&Locator::Folder(root.to_owned()), &with, &installed);
+    // Nothing is installed, so nothing can be asked for.
+    while gathering.wants()?.is_some() {}
+    gathering.finish()
+}
 
 /// A bundle with one component of each of these kinds, named like it.
 fn named(name: &str, uses: &str, agent: &str, kinds: &[PluginKind]) -> Vec<(String, Vec<u8>)> {
