@@ -113,6 +113,7 @@ impl Renderer {
             Fact::ModelCompleted(body) => match &body.outcome {
                 ModelOutcome::Completion { .. } => vec![],
                 ModelOutcome::Budget(why) => bad(format!("model: budget: {}", short(why))),
+                ModelOutcome::TooLarge(why) => bad(format!("model: too large: {}", short(why))),
                 ModelOutcome::Rejected(why) => bad(format!("model: rejected: {}", short(why))),
                 ModelOutcome::Unavailable(why) => bad(format!("model: unavailable: {}", short(why))),
             },

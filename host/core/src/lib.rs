@@ -15,6 +15,7 @@ pub mod fact;
 pub mod grant;
 pub mod ids;
 pub mod limits;
+pub mod money;
 mod recovery;
 pub mod replay;
 pub mod session;

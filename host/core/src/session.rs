@@ -13,6 +13,7 @@ use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, Step
 use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::limits;
+use crate::money::Usd;
 use crate::transitions::{call, grants, hook, inbox, life, logs, step, turn, workspace};
 
 /// A session, folded from its journal.
@@ -63,6 +64,9 @@ pub struct Session {
     pub farewells: BTreeSet<u32>,
     /// What its models counted.
     pub usage: Usage,
+    /// What ended calls of models cost; of a lost one, all that was reserved.
+    #[serde(default)]
+    pub spent: Usd,
     /// The greatest monotonic reading that a guest was given, in nanoseconds.
     pub monotonic_ns_max: u64,
     /// When that reading was recorded, by the store's clock.
@@ -200,12 +204,28 @@ pub struct OpenCall {
     pub excused: bool,
     /// The idempotency key: the chain hash of its start (R5).
     pub key: Digest,
+    /// The most that the attempt under way can cost.
+    #[serde(default)]
+    pub reserved: Usd,
+    /// What the attempts before it count as.
+    #[serde(default)]
+    pub counted: Usd,
 }
 
 impl OpenCall {
     /// A call that an entry starts.
     pub(crate) fn new(entry: &Entry, kind: CallKind, effect: Effect) -> Self {
-        OpenCall { place: entry.place, kind, effect, retries: 0, spent: 0, excused: false, key: entry.hash }
+        OpenCall {
+            place: entry.place,
+            kind,
+            effect,
+            retries: 0,
+            spent: 0,
+            excused: false,
+            key: entry.hash,
+            reserved: Usd::ZERO,
+            counted: Usd::ZERO,
+        }
     }
 
     /// The number of its next attempt; none, if it was tried as often as it may be.
@@ -307,6 +327,7 @@ impl Session {
             ended: None,
             farewells: BTreeSet::new(),
             usage: Usage::default(),
+            spent: Usd::ZERO,
             monotonic_ns_max: 0,
             monotonic_at: Timestamp::default(),
         }
@@ -357,9 +378,9 @@ impl Session {
             Fact::StepAborted(body) => step::aborted(self, body),
             Fact::StepRerun(body) => step::rerun(self, body),
             Fact::StepObserved(body) => step::observed(self, entry, body),
-            Fact::ModelStarted(_) => call::started(self, entry, CallKind::Model, Effect::Idempotent),
+            Fact::ModelStarted(body) => call::model_started(self, entry, body),
             Fact::ModelCompleted(body) => call::model_completed(self, body),
-            Fact::ModelLost(body) => call::ended(self, body.start, CallKind::Model),
+            Fact::ModelLost(body) => call::model_lost(self, body.start),
             Fact::ToolStarted(body) => call::started(self, entry, CallKind::Tool, body.class),
             Fact::ToolCompleted(body) => match body.start {
                 Some(start) => call::ended(self, start, CallKind::Tool),
@@ -431,6 +452,11 @@ impl Session {
             _ => u64::try_from(now.0.saturating_sub(self.monotonic_at.0)).unwrap_or(0),
         };
         self.monotonic_ns_max.saturating_add(passed_ms.saturating_mul(1_000_000))
+    }
+
+    /// What its models have cost, and can still cost by what was sent.
+    pub fn committed(&self) -> Usd {
+        self.calls.values().map(|call| call.reserved.plus(call.counted)).sum::<Usd>().plus(self.spent)
     }
 
     /// Whether hooks have still to hear of its end.

@@ -137,7 +137,7 @@ pub(crate) fn request_digest(request: &model::Request) -> Digest {
 /// What came of asking a model, as the harness is told it.
 pub(crate) fn model_out(outcome: &ModelOutcome) -> Result<model::Completion, model::Error> {
     match outcome.clone() {
-        ModelOutcome::Completion { model, content, finish, usage } => Ok(model::Completion {
+        ModelOutcome::Completion { model, content, finish, usage, context_tokens } => Ok(model::Completion {
             model,
             content: content.into_iter().map(content_out).collect(),
             finish: match finish {
@@ -148,8 +148,10 @@ pub(crate) fn model_out(outcome: &ModelOutcome) -> Result<model::Completion, mod
                 ModelFinish::Other => model::Finish::Other,
             },
             usage: usage_out(usage),
+            context_tokens: context_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
         }),
         ModelOutcome::Budget(text) => Err(model::Error::Budget(text)),
+        ModelOutcome::TooLarge(text) => Err(model::Error::TooLarge(text)),
         ModelOutcome::Rejected(text) => Err(model::Error::Rejected(text)),
         ModelOutcome::Unavailable(text) => Err(model::Error::Unavailable(text)),
     }

@@ -5,6 +5,8 @@ use rewake_core::error::Refusal;
 use rewake_store::Blob;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::live::Live;
+
 /// Events that wait for a driver; senders wait for room.
 const EVENTS_MAX: usize = 64;
 
@@ -22,8 +24,8 @@ pub(crate) enum Event {
     },
     /// How far the own journal goes, once all of it is on the disk.
     Head(oneshot::Sender<u64>),
-    /// What is being done now: shown while it is true, never recorded.
-    Activity(String),
+    /// What is being done or said now: shown while it is true, never recorded.
+    Show(Live),
 }
 
 /// Why a guest's call gets no answer.
@@ -70,7 +72,7 @@ impl Port {
         self.0.try_send(Event::Record { drafts, blobs, durable: false, reply }).map_err(|refused| {
             match refused.into_inner() {
                 Event::Record { drafts, .. } => drafts,
-                Event::Head(_) | Event::Activity(_) => Vec::new(),
+                Event::Head(_) | Event::Show(_) => Vec::new(),
             }
         })
     }
@@ -82,9 +84,9 @@ impl Port {
         answer.await.map_err(|_| Unrecorded::Dropped)
     }
 
-    /// Shows what is being done, if anybody is there to show it.
-    pub(crate) async fn activity(&self, line: String) {
-        let _ = self.0.send(Event::Activity(line)).await;
+    /// Shows something to whoever follows the session.
+    pub(crate) async fn show(&self, live: Live) {
+        let _ = self.0.send(Event::Show(live)).await;
     }
 
     async fn send(&self, event: Event) -> Result<(), Unrecorded> {

@@ -15,10 +15,37 @@ pub enum Live {
     Entry(Arc<Event>),
     /// What is being done now; never recorded.
     Activity(String),
+    /// A piece of what a model is saying now; never recorded. The completion, once it is, says all of it.
+    Delta {
+        /// Seq of the call's `model.started`.
+        start: u64,
+        /// Attempts of the call before this one.
+        attempt: u32,
+        /// The piece.
+        delta: Delta,
+    },
+    /// The pieces of a call's attempts so far say nothing: it is made again.
+    DeltaReset {
+        /// Seq of the call's `model.started`.
+        start: u64,
+        /// Attempts of the call before the one that begins.
+        attempt: u32,
+    },
     /// Nothing is being done, and nothing will be before something comes.
     Idle,
     /// This host no longer runs the session.
     Gone(Gone),
+}
+
+/// A piece of what a model is saying.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// Text of the answer.
+    Text(String),
+    /// Text of its reasoning.
+    Thinking(String),
+    /// It begins to ask for this tool.
+    ToolUse(String),
 }
 
 /// Why a host no longer runs a session.

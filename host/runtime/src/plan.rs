@@ -179,6 +179,7 @@ pub(crate) async fn plan(
         model: if new.script.is_some() { SCRIPTED.to_owned() } else { model(root) },
         script: script.as_deref().map(Digest::of),
         harness: harness_index,
+        max_usd: None,
     };
     let mut lineage = Digest::default();
     getrandom::fill(&mut lineage.0).map_err(|error| PlanError::NotHere {

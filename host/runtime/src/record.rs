@@ -16,6 +16,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::event::{Port, Unrecorded};
+use crate::live::Live;
 use crate::logs::Logs;
 use crate::step::StepRun;
 
@@ -126,7 +127,7 @@ impl Recorder {
     pub(crate) async fn activity(&mut self, line: String) {
         self.count("session.set-activity");
         if self.is_live() {
-            self.port.activity(line).await;
+            self.port.show(Live::Activity(line)).await;
         }
     }
 

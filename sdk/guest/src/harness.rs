@@ -228,6 +228,7 @@ impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
         let code = match error {
             ModelError::Budget(_) => "budget_reached",
+            ModelError::TooLarge(_) => "model_too_large",
             ModelError::Rejected(_) => "model_rejected",
             ModelError::Unavailable(_) => "model_unavailable",
         };

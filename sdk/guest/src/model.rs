@@ -221,6 +221,9 @@ pub struct Completion {
     pub finish: Finish,
     /// What it cost.
     pub usage: Usage,
+    /// Tokens of request and answer together that the model has room for, where that is known.
+    #[serde(default)]
+    pub context_tokens: Option<u32>,
 }
 
 impl Completion {
@@ -254,8 +257,10 @@ impl Completion {
 /// Why there is no completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelError {
-    /// The session's spend cap is reached.
+    /// The call could pass the session's spend cap: nothing was sent.
     Budget(String),
+    /// The request has no room in the model's context: make it smaller.
+    TooLarge(String),
     /// The provider refuses the request as it is.
     Rejected(String),
     /// The provider cannot answer now; the host has already retried.
@@ -266,6 +271,7 @@ impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(why) => write!(f, "the session's spend cap is reached: {why}"),
+            Self::TooLarge(why) => write!(f, "the request is too large for the model: {why}"),
             Self::Rejected(why) => write!(f, "the model refuses the request: {why}"),
             Self::Unavailable(why) => write!(f, "the model cannot answer now: {why}"),
         }

@@ -212,7 +212,8 @@ async fn rest(follower: &mut broadcast::Receiver<Live>) -> Option<Gone> {
         match follower.recv().await {
             Ok(Live::Idle) => return None,
             Ok(Live::Gone(gone)) => return Some(gone),
-            Ok(Live::Entry(_) | Live::Activity(_)) | Err(RecvError::Lagged(_)) => {}
+            Ok(Live::Entry(_) | Live::Activity(_) | Live::Delta { .. } | Live::DeltaReset { .. })
+            | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return Some(Gone::Unloaded),
         }
     }

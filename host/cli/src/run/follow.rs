@@ -138,6 +138,7 @@ impl Follow<'_> {
                     Ok(Live::Entry(event)) if event.seq <= self.journal.seq() => {}
                     Ok(Live::Entry(_)) | Err(RecvError::Lagged(_)) => self.show().await?,
                     Ok(Live::Activity(line)) => self.status(&line),
+                    Ok(Live::Delta { .. } | Live::DeltaReset { .. }) => {}
                     Ok(Live::Idle) => match loaded.unload_if_idle("idle").await {
                         Some(Gone::Unloaded) => break Stood::Idle,
                         Some(gone) => break Stood::Gone(gone),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::file::FileAudit;
 use super::http::HttpUse;
 use crate::ids::Digest;
+use crate::money::Usd;
 
 pub use crate::effect::Effect as Class;
 
@@ -67,10 +68,16 @@ pub enum LogLevel {
 pub struct ModelStarted {
     /// The model's name in the operator's configuration.
     pub model: String,
+    /// The provider and its own name for the model, such as `anthropic/…`; none: it is scripted, or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Digest of the whole request.
     pub request: Digest,
     /// Messages in the request.
     pub messages: u32,
+    /// The most that the first attempt can cost (R5).
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub reserved: Usd,
 }
 
 /// `model.completed`
@@ -80,6 +87,9 @@ pub struct ModelCompleted {
     pub start: u64,
     /// What came of it.
     pub outcome: ModelOutcome,
+    /// What the last attempt cost; its whole reservation where that is not known.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub cost: Usd,
     /// Milliseconds it took.
     pub ms: u64,
 }
@@ -98,9 +108,14 @@ pub enum ModelOutcome {
         finish: ModelFinish,
         /// What it counted.
         usage: Usage,
+        /// Tokens that the model can read at once, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
     },
-    /// The spend cap is reached.
+    /// The call could pass the spend cap: nothing was sent.
     Budget(String),
+    /// The request is larger than the model's context.
+    TooLarge(String),
     /// The provider refuses the request as it is.
     Rejected(String),
     /// The provider cannot answer now.
@@ -255,4 +270,20 @@ pub struct CallRetried {
     pub start: u64,
     /// Attempts beyond the first, this one included.
     pub n: u32,
+    /// What the provider said against the attempt before; none: the host died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What the attempt before counts as.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub cost: Usd,
+    /// The most that this attempt can cost (R5).
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub reserved: Usd,
+}
+
+impl CallRetried {
+    /// An attempt because the host died in the one before.
+    pub fn again(start: u64, n: u32) -> CallRetried {
+        CallRetried { start, n, why: None, cost: Usd::ZERO, reserved: Usd::ZERO }
+    }
 }

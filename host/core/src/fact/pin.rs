@@ -9,6 +9,7 @@ use super::hook::{HookEvent, OnError};
 use crate::effect::Effect;
 use crate::grant::Grants;
 use crate::ids::Digest;
+use crate::money::Usd;
 
 /// `session.created`: all that the session will run with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ pub struct AgentPin {
     pub script: Option<Digest>,
     /// Index of the harness among the components.
     pub harness: u32,
+    /// The most that its models may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_usd: Option<Usd>,
 }
 
 /// A bundle, by digest.

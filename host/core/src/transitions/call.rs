@@ -5,7 +5,8 @@ use rewake_wire::Usage;
 use super::Applied;
 use crate::effect::Effect;
 use crate::entry::Entry;
-use crate::fact::{CallRetried, ModelCompleted, ModelOutcome};
+use crate::fact::{CallRetried, ModelCompleted, ModelOutcome, ModelStarted};
+use crate::money::Usd;
 use crate::session::{CallKind, OpenCall, Session};
 
 pub(crate) fn started(session: &mut Session, entry: &Entry, kind: CallKind, effect: Effect) -> Applied {
@@ -25,8 +26,25 @@ pub(crate) fn ended(session: &mut Session, start: u64, kind: CallKind) -> Applie
     }
 }
 
+pub(crate) fn model_started(session: &mut Session, entry: &Entry, body: &ModelStarted) -> Applied {
+    started(session, entry, CallKind::Model, Effect::Idempotent)?;
+    if let Some(call) = session.calls.get_mut(&entry.seq) {
+        call.reserved = body.reserved;
+    }
+    Ok(())
+}
+
+pub(crate) fn model_lost(session: &mut Session, start: u64) -> Applied {
+    let reserved = session.calls.get(&start).map_or(Usd::ZERO, |call| call.reserved.plus(call.counted));
+    ended(session, start, CallKind::Model)?;
+    session.spent = session.spent.plus(reserved);
+    Ok(())
+}
+
 pub(crate) fn model_completed(session: &mut Session, body: &ModelCompleted) -> Applied {
+    let counted = session.calls.get(&body.start).map_or(Usd::ZERO, |call| call.counted);
     ended(session, body.start, CallKind::Model)?;
+    session.spent = session.spent.plus(counted).plus(body.cost);
     if let ModelOutcome::Completion { usage, .. } = &body.outcome {
         count(session, *usage);
     }
@@ -49,8 +67,11 @@ pub(crate) fn retried(session: &mut Session, body: &CallRetried) -> Applied {
         return Err("the call may not be repeated");
     }
     call.retries = body.n;
-    if !std::mem::take(&mut call.excused) {
+    // What a provider refuses for now does not kill its host.
+    if !std::mem::take(&mut call.excused) && body.why.is_none() {
         call.spent += 1;
     }
+    call.counted = call.counted.plus(body.cost);
+    call.reserved = body.reserved;
     Ok(())
 }

@@ -10,6 +10,7 @@ use rewake_core::fact::{
     ToolStarted, ToolsRequested, TurnStarted, UserMessage,
 };
 use rewake_core::ids::{Digest, HostId, Timestamp};
+use rewake_core::money::Usd;
 use rewake_core::{Corrupt, Refusal, Session, binding, decide};
 use rewake_wire::{Part, Sender};
 
@@ -89,7 +90,13 @@ impl Bench {
     /// A model is being asked; returns the start's seq too.
     pub(crate) fn asking() -> (Self, u64) {
         let mut bench = Bench::in_step();
-        let body = ModelStarted { model: "scripted".into(), request: arguments(), messages: 1 };
+        let body = ModelStarted {
+            model: "scripted".into(),
+            request: arguments(),
+            messages: 1,
+            provider: None,
+            reserved: Usd::ZERO,
+        };
         let start = bench.record(USE, body).unwrap();
         (bench, start)
     }

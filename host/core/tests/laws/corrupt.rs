@@ -9,6 +9,7 @@ use rewake_core::fact::{
     TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, UserAnswer, UserMessage, UserStop,
 };
 use rewake_core::ids::{Digest, Timestamp};
+use rewake_core::money::Usd;
 use rewake_core::{Corrupt, Session, fold};
 use rewake_wire::{Sender, Usage};
 
@@ -163,7 +164,13 @@ fn steps_are_numbered_one_at_a_time_and_start_from_what_was_saved() {
 
 #[test]
 fn calls_belong_to_the_open_step() {
-    let asks = || ModelStarted { model: "scripted".into(), request: arguments(), messages: 1 };
+    let asks = || ModelStarted {
+        model: "scripted".into(),
+        request: arguments(),
+        messages: 1,
+        provider: None,
+        reserved: Usd::ZERO,
+    };
     corrupt(&Bench::in_turn(), USE, asks(), "no step is open");
     let bench = Bench::in_step();
     corrupt(&bench, Place { step: 2, ..USE }, asks(), "it belongs to another step");
@@ -176,7 +183,12 @@ fn a_call_ends_once_and_as_what_it_is() {
     let unknown = "it has no start, or ended before";
     let other = "its start is of another kind";
     let lost = |start| ToolLost { start, why: Lost::Host };
-    let answered = |start| ModelCompleted { start, outcome: ModelOutcome::Unavailable(String::new()), ms: 0 };
+    let answered = |start| ModelCompleted {
+        start,
+        outcome: ModelOutcome::Unavailable(String::new()),
+        cost: Usd::ZERO,
+        ms: 0,
+    };
     corrupt(&bench, USE, lost(start + 1), unknown);
     corrupt(&bench, USE, ModelLost { start, why: Lost::Host }, other);
     corrupt(&bench, USE, answered(start), other);
@@ -190,12 +202,12 @@ fn a_call_ends_once_and_as_what_it_is() {
 fn attempts_are_numbered_and_only_of_what_may_be_repeated() {
     let (mut bench, start) = Bench::started("put");
     let gap = "attempts are numbered without gaps";
-    corrupt(&bench, USE, CallRetried { start: start + 1, n: 1 }, "the call is not open");
-    corrupt(&bench, USE, CallRetried { start, n: 2 }, gap);
-    bench.add(USE, CallRetried { start, n: 1 }).unwrap();
-    corrupt(&bench, USE, CallRetried { start, n: 1 }, gap);
+    corrupt(&bench, USE, CallRetried::again(start + 1, 1), "the call is not open");
+    corrupt(&bench, USE, CallRetried::again(start, 2), gap);
+    bench.add(USE, CallRetried::again(start, 1)).unwrap();
+    corrupt(&bench, USE, CallRetried::again(start, 1), gap);
     let (bench, start) = Bench::started("send");
-    corrupt(&bench, USE, CallRetried { start, n: 1 }, "the call may not be repeated");
+    corrupt(&bench, USE, CallRetried::again(start, 1), "the call may not be repeated");
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl<'w> Driver<'w> {
             self.commit();
             return self.breathe();
         }
-        let body = CallRetried { start: start.seq, n: retries + 1 };
+        let body = CallRetried::again(start.seq, retries + 1);
         self.record(Draft::system(start.place, body));
         self.commit();
         self.breathe()?;

@@ -12,6 +12,7 @@ use rewake_core::ids::Digest;
 use rewake_core::limits::{
     MARKER_LEVELS_MAX, RETRIES_MAX, SAID_BYTES_MAX, SESSION_ENTRIES_MAX, TOOL_INPUTS_BYTES_MAX, USES_MAX,
 };
+use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Usage};
 
 use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, tool_started, verdict};
@@ -143,7 +144,7 @@ fn an_end_needs_its_start() {
 
 #[test]
 fn what_may_be_repeated_is_repeated_so_often() {
-    let again = |start, n| CallRetried { start, n };
+    let again = |start, n| CallRetried::again(start, n);
     let (bench, start) = Bench::started("send");
     refused(&bench, USE, again(start, 1), "a call of class `once` is never repeated");
 
@@ -249,7 +250,14 @@ fn a_full_journal_takes_ends_and_no_starts() {
     };
     let next = Place { ordinal: 2, ..USE };
     let starts: [Fact; 4] = [
-        ModelStarted { model: "scripted".into(), request: arguments(), messages: 1 }.into(),
+        ModelStarted {
+            model: "scripted".into(),
+            request: arguments(),
+            messages: 1,
+            provider: None,
+            reserved: Usd::ZERO,
+        }
+        .into(),
         ToolsRequested { uses: vec![] }.into(),
         AgentMessage { parts: vec![] }.into(),
         Custom { kind: "custom.note".into(), data: serde_json::Value::Null }.into(),

@@ -12,6 +12,7 @@ use rewake_core::fact::{
     ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
 use rewake_core::ids::{Digest, Timestamp};
+use rewake_core::money::Usd;
 use rewake_core::replay::{Recorded, Replay};
 use rewake_core::{binding, decide};
 use rewake_wire::{Outcome, Part, Usage};
@@ -149,7 +150,13 @@ impl Guest<'_, '_> {
 
     fn model(&mut self) -> Result<(), Stop> {
         let (place, recorded) = self.call("model.complete");
-        let body = ModelStarted { model: "scripted".into(), request: self.memory, messages: 1 };
+        let body = ModelStarted {
+            model: "scripted".into(),
+            request: self.memory,
+            messages: 1,
+            provider: None,
+            reserved: Usd::ZERO,
+        };
         let answer = |start: u64| {
             let content = vec![ModelContent::Part(Part::text(format!("answer to {}", body.request)))];
             let usage = Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() };
@@ -158,8 +165,9 @@ impl Guest<'_, '_> {
                 content,
                 finish: ModelFinish::End,
                 usage,
+                context_tokens: None,
             };
-            Draft::system(place, ModelCompleted { start, outcome, ms: 0 })
+            Draft::system(place, ModelCompleted { start, outcome, cost: Usd::ZERO, ms: 0 })
         };
         let recorded = recorded.unwrap_or_default();
         if recorded.ended(0).is_none() {

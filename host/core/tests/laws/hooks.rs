@@ -9,6 +9,7 @@ use rewake_core::fact::{
 };
 use rewake_core::firing::{Firing, Occasion};
 use rewake_core::limits::{CONTEXTS_BYTES_MAX, STOP_ROUNDS_MAX};
+use rewake_core::money::Usd;
 use rewake_core::session::Heard;
 use rewake_core::{ALLOW, CHOICES, Refusal, decide, question_id};
 
@@ -228,7 +229,13 @@ fn nothing_starts_once_a_hook_ends_the_turn() {
     let body = HookVerdict { changes, ..verdict(start, GUARD, Verdict::Allow, bound("send")) };
     let seq = bench.record(USE, body).unwrap();
     let next = Place { ordinal: 2, ..USE };
-    let model = ModelStarted { model: "scripted".into(), request: arguments(), messages: 1 };
+    let model = ModelStarted {
+        model: "scripted".into(),
+        request: arguments(),
+        messages: 1,
+        provider: None,
+        reserved: Usd::ZERO,
+    };
     let say = AgentMessage { parts: vec![Part::text("still here")] };
     for (place, fact) in [
         (USE, Fact::from(tool_started("send", vec![seq]))),

@@ -136,7 +136,7 @@ fn a_load_settles_requests_by_their_class() {
         });
         assert_eq!(lost, is_lost, "{method}");
         bench.add_all(decision.entries).unwrap();
-        let again = bench.record(USE, CallRetried { start, n: 1 });
+        let again = bench.record(USE, CallRetried::again(start, 1));
         assert_eq!(again.is_err(), is_lost, "{method}");
     }
 }

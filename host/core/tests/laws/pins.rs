@@ -46,6 +46,7 @@ pub(crate) fn created() -> Created {
             model: "scripted".into(),
             script: None,
             harness: 0,
+            max_usd: None,
         },
         bundles: vec![BundlePin {
             name: "laws/agent".into(),

@@ -9,6 +9,7 @@ use rewake_core::fact::{
     ToolsRequested,
 };
 use rewake_core::ids::{Digest, Head, Timestamp};
+use rewake_core::money::Usd;
 use rewake_core::replay::Replay;
 
 use crate::bench::STEP;
@@ -19,7 +20,17 @@ fn recorded() -> Vec<Entry> {
     let wall = |ns| Observed::Wall(ns, 0);
     let facts: Vec<(u32, Fact)> = vec![
         (0, StepObserved { items: vec![wall(1), Observed::Monotonic(2)] }.into()),
-        (1, ModelStarted { model: "scripted".into(), request: Digest::of(b"r"), messages: 1 }.into()),
+        (
+            1,
+            ModelStarted {
+                model: "scripted".into(),
+                request: Digest::of(b"r"),
+                messages: 1,
+                provider: None,
+                reserved: Usd::ZERO,
+            }
+            .into(),
+        ),
         (1, ModelLost { start: 2, why: Lost::Limit }.into()),
         (0, LogLines { component: "laws/agent:loop".into(), lines: vec![], dropped: 0 }.into()),
         (2, AgentMessage { parts: vec![] }.into()),

@@ -8,6 +8,7 @@ use regex_syntax::hir::{Hir, HirKind};
 use rewake_core::effect::Effect;
 use rewake_core::fact::{HookEvent, TriedOn};
 use rewake_core::grant::Access;
+use serde::Serialize;
 
 use super::error::{Invalid, nearest, quote, quote_all};
 
@@ -17,7 +18,8 @@ const MATCHER_BYTES_MAX: usize = 1 << 10;
 const PATTERN_BYTES_MAX: usize = 256 << 10;
 
 /// A kind of grant, as matchers name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GrantKind {
     /// Any host over HTTP.
     Http,

@@ -397,7 +397,7 @@ impl Driver {
                 self.ledger.flush(None).await?;
                 let _ = reply.send(self.ledger.session.head.seq);
             }
-            Event::Activity(line) => self.followers.tell(Live::Activity(line)),
+            Event::Show(live) => self.followers.tell(live),
         }
         Ok(())
     }

@@ -61,7 +61,10 @@ pub(crate) fn matchers(created: &Created) -> Vec<Matcher> {
 fn grant_kinds(grants: &Grants) -> Vec<GrantKind> {
     let mounts = grants.fs.iter().map(|grant| GrantKind::of_mount(grant.access));
     let http = (!grants.http.is_empty()).then_some(GrantKind::Http);
-    mounts.chain(http).collect()
+    let mut kinds: Vec<GrantKind> = mounts.chain(http).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
 }
 
 /// A hook that is asked about a use, a request, or how one ended.
@@ -139,7 +142,7 @@ fn starting(cx: &SessionContext, firing: &Firing) -> Draft {
     let fact: Fact = match firing.start {
         None => firing.started().into(),
         Some(start) => match start.next_try {
-            Some(n) => CallRetried { start: start.seq, n }.into(),
+            Some(n) => CallRetried::again(start.seq, n).into(),
             None => failed(cx, firing.hook, start.seq, firing.binding, "it was tried too often").into(),
         },
     };

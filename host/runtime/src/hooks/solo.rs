@@ -197,7 +197,8 @@ fn word(given: &str, known: &[&'static str], field: &str) -> Result<&'static str
 fn used(name: &str, input: Value, id: String) -> Result<Used, String> {
     let input = if input.is_null() { Value::Object(serde_json::Map::new()) } else { input };
     let text = RawValue::from_string(input.to_string()).map_err(|error| error.to_string())?;
-    Ok(Used { tool_name: name.to_owned(), tool_input: text, tool_use_id: id })
+    let (effect, grants) = (Effect::Once, Vec::new());
+    Ok(Used { tool_name: name.to_owned(), tool_input: text, tool_use_id: id, effect, grants })
 }
 
 /// Asks the hooks of one component that are for an event, one after another, in the order of their
@@ -207,18 +208,22 @@ pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &
         Some(tool) => Tried::tool(cx, tool),
         None => Tried { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
     };
+    let mut told = fired.told.clone();
+    if let Told::Tool { used } | Told::After { used, .. } | Told::Failure { used, .. } = &mut told {
+        (used.effect, used.grants) = (tried.effect, tried.grants.clone());
+    }
     let mut answers = Vec::new();
     for hook in matching(cx, fired.event, &tried) {
         if cx.created.hooks[hook as usize].component == component {
-            answers.extend(one(cx, hook, fired).await);
+            answers.extend(one(cx, hook, fired.event, &told).await);
         }
     }
     answers
 }
 
-async fn one(cx: &Arc<SessionContext>, hook: u32, fired: &Fired) -> Option<Answered> {
+async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told) -> Option<Answered> {
     let (port, events) = Port::open();
-    let is_of_turn = !matches!(fired.event, HookEvent::SessionStart | HookEvent::SessionEnd);
+    let is_of_turn = !matches!(event, HookEvent::SessionStart | HookEvent::SessionEnd);
     let (turn, place) = if is_of_turn { (Some(1), Place::turn(1)) } else { (None, Place::default()) };
     let asking = async {
         // The port goes with this block, and what is kept of it ends.
@@ -226,7 +231,7 @@ async fn one(cx: &Arc<SessionContext>, hook: u32, fired: &Fired) -> Option<Answe
         let key = crate::host::solo::random_key();
         let busy = cx.busy().await;
         let asked = Asked { hook, start: 0, key, binding: Digest::default(), place, busy };
-        ask(cx, &port, asked, turn, &fired.told).await.ok()
+        ask(cx, &port, asked, turn, told).await.ok()
     };
     let (answer, drafts) = tokio::join!(asking, kept(events));
     let (_, verdict) = answer?;
@@ -249,7 +254,7 @@ async fn kept(mut events: mpsc::Receiver<Event>) -> Vec<Draft> {
             Event::Head(reply) => {
                 let _ = reply.send(0);
             }
-            Event::Activity(_) => {}
+            Event::Show(_) => {}
         }
     }
     all
@@ -291,7 +296,9 @@ mod tests {
         let (told, _) = told(HookEvent::PreToolUse, json!({ "tool_name": "a" })).unwrap();
         assert_eq!(
             serde_json::to_value(&told).unwrap(),
-            json!({ "tool_name": "a", "tool_input": {}, "tool_use_id": "use_1" })
+            json!({
+                "tool_name": "a", "tool_input": {}, "tool_use_id": "use_1", "effect": "once", "grants": [],
+            })
         );
     }
 }

@@ -1,5 +1,6 @@
 //! What a hook is told: the JSON of each event's input (wit/README.md). Knows no guests.
 
+use rewake_core::effect::Effect;
 use rewake_core::fact::{HookEvent, HookPin, Source};
 use rewake_core::firing::{Firing, Occasion};
 use rewake_core::ids::{Timestamp, turn_name};
@@ -8,6 +9,7 @@ use rewake_wire::{Outcome, Part, Sender};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::bundle::GrantKind;
 use crate::context::SessionContext;
 
 /// What one event tells beside what every event does.
@@ -55,6 +57,10 @@ pub(crate) struct Used {
     /// The bytes that the tool will get, not what another reader of JSON would make of them.
     pub(crate) tool_input: Box<RawValue>,
     pub(crate) tool_use_id: String,
+    /// What repeating it does, as the host has it.
+    pub(crate) effect: Effect,
+    /// What it may use.
+    pub(crate) grants: Vec<GrantKind>,
 }
 
 impl Told {

@@ -239,7 +239,7 @@ async fn repeat(
     let Some(n) = imports.recorder.next_try(start.seq) else {
         return lose(imports, place, start.seq, Lost::Limit, None).await;
     };
-    let again = Draft::system(place, CallRetried { start: start.seq, n });
+    let again = Draft::system(place, CallRetried::again(start.seq, n));
     imports.recorder.record(place, vec![again], true).await?;
     perform(imports, way_out, place, Sending::of(start, true), &call).await
 }

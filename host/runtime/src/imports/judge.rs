@@ -38,12 +38,16 @@ pub(super) struct Subject {
     /// The name that verdicts are bound to.
     pub(super) qualified: String,
     pub(super) definition: Digest,
+    /// What stands behind the name does, and may use.
+    pub(super) effect: Effect,
+    pub(super) grants: Vec<GrantKind>,
 }
 
 impl Subject {
     fn used(&self) -> Result<Used> {
         let tool_input = RawValue::from_string(self.input.clone())?;
-        Ok(Used { tool_name: self.name.clone(), tool_input, tool_use_id: self.id.clone() })
+        let (tool_name, tool_use_id) = (self.name.clone(), self.id.clone());
+        Ok(Used { tool_name, tool_input, tool_use_id, effect: self.effect, grants: self.grants.clone() })
     }
 
     fn judged(&self, imports: &StepImports, at: usize, hook: u32) -> Result<Judged> {
@@ -301,7 +305,7 @@ fn asking(imports: &StepImports, judged: &Judged, start: Option<&(u64, String)>)
             HookStarted { hook, event, source: None, message: None, binding }.into()
         }
         Some((seq, _)) => match imports.recorder.next_try(*seq) {
-            Some(n) => CallRetried { start: *seq, n }.into(),
+            Some(n) => CallRetried::again(*seq, n).into(),
             None => hooks::failed(&imports.cx, hook, *seq, binding, "it was tried too often").into(),
         },
     };
@@ -345,7 +349,8 @@ pub(crate) async fn gate(
     gated: Gated,
 ) -> Result<Gate> {
     let Gated { name, effect, grants, input, whole } = gated;
-    let mut hooks = hooks::matching(&imports.cx, HookEvent::PreToolUse, &Tried { name, effect, grants });
+    let tried = Tried { name, effect, grants };
+    let mut hooks = hooks::matching(&imports.cx, HookEvent::PreToolUse, &tried);
     // Whoever was asked keeps its say, even if what may be done is another now.
     hooks.extend(recorded.judges(place.index));
     hooks.sort_unstable();
@@ -360,6 +365,8 @@ pub(crate) async fn gate(
         arguments,
         qualified: name.to_owned(),
         definition: whole,
+        effect,
+        grants: tried.grants,
     };
     let mut subjects = [subject];
     let mut verdicts = before(imports, place, &mut subjects, recorded).await?;

@@ -4,14 +4,16 @@ use std::time::Instant;
 
 use rewake_bindings::model;
 use rewake_core::entry::Draft;
-use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelStarted};
+use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
+use rewake_core::money::Usd;
 use rewake_core::replay::Recorded;
 use wasmtime::Result;
 
 use super::StepImports;
 use crate::convert::{model_out, request_digest};
+use crate::providers::{Attempt, Bill, Deltas};
 
 const FUNCTION: &str = "model.complete";
 /// Bytes of a model's name.
@@ -28,10 +30,12 @@ pub(super) async fn complete(
     let digest = request_digest(&request);
     let (place, recorded) = imports.recorder.begin(FUNCTION)?;
     let model = request.model.clone().unwrap_or_else(|| imports.cx.created.agent.model.clone());
+    let resolved = imports.cx.models.resolve(&imports.cx, &model);
     let start = match &recorded {
         None => {
             let messages = u32::try_from(request.messages.len()).unwrap_or(u32::MAX);
-            let started = ModelStarted { model: model.clone(), request: digest, messages };
+            let provider = resolved.as_ref().ok().and_then(|model| model.provider.clone());
+            let started = ModelStarted { model, provider, request: digest, messages, reserved: Usd::ZERO };
             let entries = imports.recorder.record(place, vec![Draft::agent(place, started)], true).await?;
             entries[0].seq
         }
@@ -45,16 +49,25 @@ pub(super) async fn complete(
                 imports.recorder.record(place, vec![lost], true).await?;
                 return Ok(Err(unknown()));
             };
-            let again = Draft::system(place, CallRetried { start, n });
+            let again = Draft::system(place, CallRetried::again(start, n));
             imports.recorder.record(place, vec![again], true).await?;
             start
         }
     };
     let since = Instant::now();
     let cx = imports.cx.clone();
-    let outcome = cx.models.complete(&cx, &model, &request).await;
+    let deltas = Deltas { port: imports.recorder.port(), start, attempt: 0 };
+    let attempt = match resolved {
+        Ok(resolved) => cx.models.attempt(&cx, &resolved, &request, deltas).await,
+        Err(why) => Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing },
+    };
+    let outcome = match attempt {
+        Attempt::Ended { outcome, .. } => outcome,
+        Attempt::Again { why, .. } => ModelOutcome::Unavailable(why),
+    };
     let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let completed = Draft::agent(place, ModelCompleted { start, outcome: outcome.clone(), ms });
+    let completed =
+        Draft::agent(place, ModelCompleted { start, outcome: outcome.clone(), cost: Usd::ZERO, ms });
     imports.recorder.record(place, vec![completed], false).await?;
     Ok(model_out(&outcome))
 }

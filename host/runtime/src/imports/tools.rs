@@ -17,7 +17,7 @@ use super::StepImports;
 use super::judge::{self, End, Subject};
 use crate::calls::{Planned, dispatch, plan, refusal};
 use crate::convert::{effect_out, outcome_out, parts_out};
-use crate::hooks::Verdict;
+use crate::hooks::{Tried, Verdict};
 
 const FUNCTION: &str = "tools.call";
 
@@ -49,6 +49,7 @@ impl Use {
     /// What hooks judge; none where there is no tool.
     fn subject(&self, imports: &StepImports) -> Option<Subject> {
         let tool = self.planned.target.as_ref().ok()?;
+        let Tried { effect, grants, .. } = Tried::tool(&imports.cx, tool);
         Some(Subject {
             place: self.place,
             hooks: self.planned.hooks.clone(),
@@ -58,6 +59,8 @@ impl Use {
             arguments: self.planned.arguments,
             qualified: qualified(&imports.cx.created, tool),
             definition: tool.definition,
+            effect,
+            grants,
         })
     }
 
@@ -269,7 +272,7 @@ async fn repeat(
             continue;
         }
         match imports.recorder.next_try(*seq) {
-            Some(n) => drafts.push(Draft::system(one.place, CallRetried { start: *seq, n })),
+            Some(n) => drafts.push(Draft::system(one.place, CallRetried::again(*seq, n))),
             None => {
                 one.end = Some(one.unknown());
                 drafts.push(Draft::system(one.place, ToolLost { start: *seq, why: Lost::Limit }));

@@ -64,6 +64,7 @@ pub(crate) async fn plan(
             model: String::new(),
             script: None,
             harness: 0,
+            max_usd: None,
         },
         bundles: vec![bundle_pin(rules, new, bundle)],
         components: pins.components,

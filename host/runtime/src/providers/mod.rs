@@ -1,16 +1,22 @@
-//! Models that a session can be configured with. A provider only answers; recording is the import's.
+//! Models that a session can be configured with. A provider only answers, one attempt at a time: recording,
+//! repeating and counting what it costs are the import's.
 
 pub mod script;
 mod scripted;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rewake_bindings::model::Request;
 use rewake_core::fact::ModelOutcome;
 use rewake_core::ids::Digest;
+use rewake_core::money::Price;
+use rewake_wire::Usage;
 
 use crate::context::SessionContext;
+use crate::event::Port;
+use crate::live::{Delta, Live};
 use script::Script;
 
 /// The name of the model that plays its bundle's script.
@@ -22,15 +28,79 @@ pub(crate) struct Models {
     scripts: Mutex<BTreeMap<Digest, Arc<Script>>>,
 }
 
+/// A model, as the operator's rules describe it now.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolved {
+    /// The provider and its name for the model, such as `anthropic/…`; none: it is scripted.
+    pub(crate) provider: Option<String>,
+    /// What it costs; none: nobody said.
+    pub(crate) price: Option<Price>,
+    /// Tokens of an answer, where the request does not bound them.
+    pub(crate) output_tokens_max: u32,
+    /// Tokens of request and answer together, where that is known.
+    pub(crate) context_tokens: Option<u64>,
+}
+
+/// What came of one attempt to ask a model.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Attempt {
+    /// It ends the call.
+    Ended { outcome: ModelOutcome, bill: Bill },
+    /// The provider cannot answer now, and another attempt can help: `why`, and not before `after`.
+    Again { why: String, after: Option<Duration>, bill: Bill },
+}
+
+/// What is known of the cost of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bill {
+    /// It was refused before anything was counted.
+    Nothing,
+    /// The provider counted this.
+    Tokens(Usage),
+    /// Something was sent, and nobody said what it counted: it may be all that was reserved.
+    Unknown,
+}
+
+/// Where the pieces of an answer go as they come.
+#[derive(Clone, Debug)]
+pub(crate) struct Deltas {
+    pub(crate) port: Port,
+    /// Seq of the call's start.
+    pub(crate) start: u64,
+    /// Attempts before this one.
+    pub(crate) attempt: u32,
+}
+
+impl Deltas {
+    /// Shows a piece.
+    pub(crate) async fn show(&self, delta: Delta) {
+        self.port.show(Live::Delta { start: self.start, attempt: self.attempt, delta }).await;
+    }
+}
+
 impl Models {
-    /// Asks a model.
-    pub(crate) async fn complete(&self, cx: &SessionContext, model: &str, request: &Request) -> ModelOutcome {
+    /// Finds a model by the name that agents use.
+    ///
+    /// # Errors
+    /// There is none: why, and what to do.
+    pub(crate) fn resolve(&self, _cx: &SessionContext, model: &str) -> Result<Resolved, String> {
         if model != SCRIPTED {
-            return ModelOutcome::Rejected(format!("there is no model {model:?} here; there is: {SCRIPTED}"));
+            return Err(format!("there is no model {model:?} here; there is: {SCRIPTED}"));
         }
+        Ok(Resolved { provider: None, price: None, output_tokens_max: 8_192, context_tokens: None })
+    }
+
+    /// Asks a model, once.
+    pub(crate) async fn attempt(
+        &self,
+        cx: &SessionContext,
+        _model: &Resolved,
+        request: &Request,
+        _deltas: Deltas,
+    ) -> Attempt {
         match self.script(cx).await {
-            Ok(script) => scripted::complete(&script, request).await,
-            Err(why) => ModelOutcome::Rejected(why),
+            Ok(script) => scripted::attempt(&script, request).await,
+            Err(why) => Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing },
         }
     }
 

@@ -5,13 +5,15 @@ use rewake_bindings::model::{Request, Role};
 use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::{Part, Usage};
 
-use super::SCRIPTED;
 use super::script::Script;
+use super::{Attempt, Bill, SCRIPTED};
 
 /// Plays the reply that is next for this request.
-pub(super) async fn complete(script: &Script, request: &Request) -> ModelOutcome {
+pub(super) async fn attempt(script: &Script, request: &Request) -> Attempt {
     let index = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
-    let Some(reply) = script.reply(index) else { return ModelOutcome::Rejected(script.past_end()) };
+    let Some(reply) = script.reply(index) else {
+        return Attempt::Ended { outcome: ModelOutcome::Rejected(script.past_end()), bill: Bill::Nothing };
+    };
     tokio::time::sleep(reply.delay).await;
     let text = reply.text.iter().map(|text| ModelContent::Part(Part::text(text)));
     let uses = reply.uses.iter().enumerate().map(|(at, one)| ModelContent::ToolUse {
@@ -21,17 +23,16 @@ pub(super) async fn complete(script: &Script, request: &Request) -> ModelOutcome
     });
     let content: Vec<ModelContent> = text.chain(uses).collect();
     let said: usize = content.iter().map(size).sum();
-    ModelOutcome::Completion {
-        model: SCRIPTED.into(),
-        finish: if reply.uses.is_empty() { ModelFinish::End } else { ModelFinish::ToolUse },
-        // Four bytes a token: no tokenizer, but a figure that grows with the text.
-        usage: Usage {
-            input_tokens: (serde_json::to_vec(request).map_or(0, |bytes| bytes.len()) / 4) as u64,
-            output_tokens: said.div_ceil(4) as u64,
-            ..Usage::default()
-        },
-        content,
-    }
+    // Four bytes a token: no tokenizer, but a figure that grows with the text.
+    let usage = Usage {
+        input_tokens: (serde_json::to_vec(request).map_or(0, |bytes| bytes.len()) / 4) as u64,
+        output_tokens: said.div_ceil(4) as u64,
+        ..Usage::default()
+    };
+    let finish = if reply.uses.is_empty() { ModelFinish::End } else { ModelFinish::ToolUse };
+    let outcome =
+        ModelOutcome::Completion { model: SCRIPTED.into(), content, finish, usage, context_tokens: None };
+    Attempt::Ended { outcome, bill: Bill::Tokens(usage) }
 }
 
 fn size(content: &ModelContent) -> usize {

@@ -35,6 +35,7 @@ impl Calls for Host {
         };
         wm::complete(&request).map(completion_in).map_err(|error| match error {
             wm::Error::Budget(why) => ModelError::Budget(why),
+            wm::Error::TooLarge(why) => ModelError::TooLarge(why),
             wm::Error::Rejected(why) => ModelError::Rejected(why),
             wm::Error::Unavailable(why) => ModelError::Unavailable(why),
         })
@@ -133,6 +134,7 @@ fn completion_in(completion: wm::Completion) -> Completion {
             cache_read_tokens: completion.usage.cache_read_tokens,
             cache_write_tokens: completion.usage.cache_write_tokens,
         },
+        context_tokens: completion.context_tokens,
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{Event, Firing};
-use crate::{Result, error::Error, json::JsonText};
+use crate::{Result, error::Error, json::JsonText, tool::Effect};
 
 /// How a session came to be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -88,6 +88,11 @@ impl Fields<'_> {
         let Some(raw) = self.fields.get(field) else { return Ok(None) };
         serde_json::from_str(raw.get())
             .map_err(|error| Error::new(format!("`{field}` in the input of `{}`: {error}", self.event)))
+    }
+
+    /// A field that may be missing or null, and then has its type's default.
+    fn or_default<T: DeserializeOwned + Default>(&self, field: &str) -> Result<T> {
+        Ok(self.find(field)?.unwrap_or_default())
     }
 
     /// A field as it is written.
@@ -171,6 +176,10 @@ events! {
         tool_input: JsonText = text,
         /// The use's id.
         tool_use_id: String = get,
+        /// What repeating it does, as the host has it: the author's word, capped by the grants.
+        effect: Effect = or_default,
+        /// What it may use: `http`, `fs-ro`, `fs-rw`. A later host may know more words.
+        grants: Vec<String> = or_default,
     }
 
     /// A tool has answered.
@@ -181,6 +190,10 @@ events! {
         tool_input: JsonText = text,
         /// The use's id.
         tool_use_id: String = get,
+        /// What repeating it does, as the host has it: the author's word, capped by the grants.
+        effect: Effect = or_default,
+        /// What it may use: `http`, `fs-ro`, `fs-rw`. A later host may know more words.
+        grants: Vec<String> = or_default,
         /// Its output: a list of parts.
         tool_output: JsonText = text,
         /// How long it took, in milliseconds.
@@ -195,6 +208,10 @@ events! {
         tool_input: JsonText = text,
         /// The use's id.
         tool_use_id: String = get,
+        /// What repeating it does, as the host has it: the author's word, capped by the grants.
+        effect: Effect = or_default,
+        /// What it may use: `http`, `fs-ro`, `fs-rw`. A later host may know more words.
+        grants: Vec<String> = or_default,
         /// What went wrong.
         error: String = get,
         /// `error`, `denied`, `timed_out` or `unknown`.

@@ -124,6 +124,7 @@ impl Fake {
             content,
             finish,
             usage: Usage::default(),
+            context_tokens: None,
         }));
         self
     }
