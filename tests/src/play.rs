@@ -24,12 +24,13 @@ pub struct Scenario {
     bundle: Draft,
     commands: Vec<Command>,
     varies: bool,
+    rules: Option<String>,
 }
 
 impl Scenario {
     /// Of a bundle, with nothing sent.
     pub fn new(bundle: Draft) -> Self {
-        Scenario { bundle, commands: Vec::new(), varies: false }
+        Scenario { bundle, commands: Vec::new(), varies: false, rules: None }
     }
 
     /// Sends a message with these operations.
@@ -48,6 +49,11 @@ impl Scenario {
         self
     }
 
+    /// Has its hosts go by these rules of the operator.
+    pub fn ruled(self, rules: &str) -> Self {
+        Scenario { rules: Some(rules.to_owned()), ..self }
+    }
+
     /// What it learns differs from run to run; only its journal is checked.
     pub fn varies(self) -> Self {
         Scenario { varies: true, ..self }
@@ -60,6 +66,9 @@ impl Scenario {
     /// If anything does not hold.
     pub async fn everywhere(&self, check: impl Fn(&World, &SessionId, &Events)) {
         let created = World::new().await;
+        if let Some(rules) = &self.rules {
+            created.rule(rules);
+        }
         let id = created.create(&self.bundle).await;
         let whole = created.copy().await;
         assert_eq!(self.play(whole.own(), &id).await, None);

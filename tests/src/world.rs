@@ -24,6 +24,9 @@ pub const HANGS: Duration = Duration::from_secs(60);
 /// The store's file in a data folder.
 const JOURNAL: &str = "journal.db";
 
+/// The operator's rules in a data folder.
+const RULES: &str = "rewake.toml";
+
 /// A data folder and a store in it.
 pub struct World {
     dir: TempDir,
@@ -82,6 +85,9 @@ impl World {
                 std::fs::copy(&from, dir.path().join(name)).expect("a copy of the store");
             }
         }
+        if self.path().join(RULES).exists() {
+            std::fs::copy(self.path().join(RULES), dir.path().join(RULES)).expect("a copy of the rules");
+        }
         for name in ["hosts", "workspaces"] {
             copy_folder(&self.path().join(name), &dir.path().join(name));
         }
@@ -108,6 +114,26 @@ impl World {
         }
         std::fs::write(&path, bytes).expect("the changed file");
         World::open(dir).await
+    }
+
+    /// Writes the operator's rules.
+    ///
+    /// # Panics
+    /// If they cannot be written.
+    pub fn rule(&self, rules: &str) {
+        std::fs::write(self.path().join(RULES), rules).expect("the rules");
+    }
+
+    /// Bytes of the store's file, with all that was written in it.
+    ///
+    /// # Panics
+    /// If the log was not moved into the file.
+    pub async fn close(self) -> u64 {
+        let World { dir, store, sqlite, own, .. } = self;
+        drop((store, own));
+        sqlite.close().await;
+        assert!(!dir.path().join(format!("{JOURNAL}-wal")).exists(), "the log was not moved into the file");
+        std::fs::metadata(dir.path().join(JOURNAL)).expect("the file").len()
     }
 
     /// The data folder.

@@ -7,6 +7,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use rewake_core::fact;
 use rewake_core::ids::SessionId;
+use rewake_core::money::Usd;
 use rewake_runtime::bundle::Locator;
 
 use crate::bundle::BundleCommand;
@@ -49,6 +50,12 @@ pub(crate) enum Command {
         /// The session
         #[arg(value_parser = session)]
         id: SessionId,
+        /// What was sent to a model instead: the number of its `model.started`, as `rewake events` lists it
+        #[arg(long, value_name = "SEQ")]
+        request: Option<u64>,
+        /// Print the whole request as JSON
+        #[arg(long, requires = "request")]
+        json: bool,
     },
     /// Print a session's journal
     Events(Events),
@@ -102,6 +109,12 @@ pub(crate) struct Run {
     /// Folder that is copied into the session's workspace; the folder itself stays as it is
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     pub(crate) workspace: Option<PathBuf>,
+    /// The model, whatever the agent names: one of rewake.toml, or `anthropic/MODEL`, `openai/MODEL`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "script"])]
+    pub(crate) model: Option<String>,
+    /// The most that the session's models may cost, in USD; its bundle may say less
+    #[arg(long, value_name = "USD", conflicts_with = "session")]
+    pub(crate) max_usd: Option<Usd>,
     /// Have the scripted model play this script, whatever model the agent names
     #[arg(long, value_name = "FILE", conflicts_with = "session")]
     pub(crate) script: Option<PathBuf>,

@@ -3,6 +3,8 @@
 
 use rewake_core::fact::{ComponentPin, Created, FileAudit, FileUsed, HttpUse, Lost, Question, WaitOn};
 use rewake_core::grant::{Access, FsSource};
+use rewake_core::money::Usd;
+use rewake_core::session::Session;
 use rewake_wire::{Fault, Part, Sender, Usage};
 
 /// A component as it is named everywhere.
@@ -79,6 +81,25 @@ pub(crate) fn usage(usage: &Usage) -> String {
             " (cache: {} read, {} written)",
             usage.cache_read_tokens, usage.cache_write_tokens
         ));
+    }
+    text
+}
+
+/// Tokens, and what they cost if that is anything.
+pub(crate) fn usage_and_cost(tokens: &Usage, cost: Usd) -> String {
+    let tokens = usage(tokens);
+    if cost.is_zero() { tokens } else { format!("{tokens}, {cost}") }
+}
+
+/// What a session's models have cost and may cost, and what calls under way can still come to.
+pub(crate) fn spent(session: &Session) -> String {
+    let mut text = session.spent.to_string();
+    if let Some(max) = session.created.as_ref().and_then(|created| created.agent.max_usd) {
+        text.push_str(&format!(" of {max}"));
+    }
+    let open = session.committed().minus(session.spent);
+    if !open.is_zero() {
+        text.push_str(&format!(", and up to {open} by what is under way"));
     }
     text
 }
@@ -202,6 +223,17 @@ mod tests {
             ["1 byte", "1023 bytes", "1.5 KiB", "5.0 GiB", "1048576.0 GiB"]
         );
         assert_eq!([count(1, "step", "steps"), count(0, "step", "steps")], ["1 step", "0 steps"]);
+    }
+
+    #[test]
+    fn costs_are_told_where_there_are_any() {
+        let usd = |text: &str| text.parse::<Usd>().unwrap();
+        let tokens = Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() };
+        assert_eq!(usage_and_cost(&tokens, Usd::ZERO), "10 tokens in, 3 out");
+        assert_eq!(usage_and_cost(&tokens, usd("0.0105")), "10 tokens in, 3 out, $0.0105");
+        let mut session = Session::new(rewake_core::ids::SessionId::parse("ses_1").unwrap());
+        session.spent = usd("1.5");
+        assert_eq!(spent(&session), "$1.50");
     }
 
     #[test]

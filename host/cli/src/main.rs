@@ -14,6 +14,7 @@ mod journal;
 mod out;
 mod outcome;
 mod run;
+mod sent;
 mod sessions;
 mod show;
 mod signals;
@@ -59,7 +60,8 @@ async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
         Command::Answer(answer) => run::answer(&places, answer).await,
         Command::Stop(stop) => run::stop(&places, stop).await,
         Command::Sessions(sessions) => sessions::list(&places, &sessions).await,
-        Command::Show { id } => show::show(&places, &id).await,
+        Command::Show { id, request: Some(seq), json } => sent::show(&places, &id, seq, json).await,
+        Command::Show { id, .. } => show::show(&places, &id).await,
         Command::Events(events) => events::list(&places, &events).await,
         Command::Replay { id } => check::replay(&places, &id).await,
         Command::Verify { id } => check::verify(&places, id).await,

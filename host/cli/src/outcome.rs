@@ -136,6 +136,7 @@ mod tests {
         CommandRejected, Scope, SessionStopped, StepRerun, TurnCompleted, TurnFailed, TurnInterrupted,
         TurnStarted, TurnWaiting, UserMessage, WaitOn,
     };
+    use rewake_core::money::Usd;
     use rewake_wire::{Sender, Usage};
 
     use super::*;
@@ -154,17 +155,22 @@ mod tests {
         let mut watch = Watch::new(Some(2), 1);
         assert_eq!(watch.untaken(), Some(2));
         assert_eq!(watch.open().load(Ordering::Relaxed), 1);
-        let failed =
-            TurnFailed { scope: Scope::Turn, code: "x".into(), detail: "y".into(), usage: Usage::default() };
+        let failed = TurnFailed {
+            scope: Scope::Turn,
+            code: "x".into(),
+            detail: "y".into(),
+            usage: Usage::default(),
+            cost: Usd::ZERO,
+        };
         see(&mut watch, 1, failed);
         assert_eq!((watch.end(), watch.open().load(Ordering::Relaxed)), (None, 0));
         see(&mut watch, 2, message(2));
         see(&mut watch, 2, TurnStarted { commands: vec![2] });
         assert_eq!((watch.end(), watch.open().load(Ordering::Relaxed)), (None, 2));
         assert_eq!(watch.untaken(), None);
-        see(&mut watch, 2, TurnCompleted { steps: 1, usage: Usage::default() });
+        see(&mut watch, 2, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO });
         assert_eq!(watch.end(), Some(Outcome::Done));
-        see(&mut watch, 3, TurnInterrupted { usage: Usage::default(), reason: None });
+        see(&mut watch, 3, TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None });
         assert_eq!(watch.end(), Some(Outcome::Done));
     }
 
@@ -172,10 +178,10 @@ mod tests {
     fn a_message_that_its_turn_did_not_take_is_followed_into_the_next() {
         let mut watch = Watch::new(Some(2), 1);
         see(&mut watch, 1, message(2));
-        see(&mut watch, 1, TurnCompleted { steps: 1, usage: Usage::default() });
+        see(&mut watch, 1, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO });
         see(&mut watch, 2, TurnStarted { commands: vec![2] });
         assert_eq!(watch.end(), None);
-        see(&mut watch, 2, TurnInterrupted { usage: Usage::default(), reason: None });
+        see(&mut watch, 2, TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None });
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
     }
 
@@ -200,7 +206,7 @@ mod tests {
     #[test]
     fn without_a_row_the_last_end_counts_and_rejections_are_kept() {
         let mut watch = Watch::new(None, 0);
-        see(&mut watch, 4, TurnInterrupted { usage: Usage::default(), reason: None });
+        see(&mut watch, 4, TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None });
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
         let mut watch = Watch::new(Some(7), 0);
         see(&mut watch, 0, CommandRejected { n: 6, why: "other".into() });

@@ -55,6 +55,8 @@ pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> 
                 approval: args.grant_asked.then(|| Approval::of_all(operator())),
                 origin: operator(),
                 labels: Default::default(),
+                model: args.model,
+                max_usd: args.max_usd,
                 script: args.script.as_deref().map(read_script).transpose()?,
             };
             let opened = places.host(places.write().await?)?;
@@ -208,6 +210,9 @@ fn introduce(places: &Places, made: &Made, new: &NewSession) {
     note(&format!("session {}; `{}` goes on with it", made.id, places.resume(&made.id)));
     for line in describe::grants(&made.created) {
         note(&format!("grant: {line}"));
+    }
+    if let Some(max) = made.created.agent.max_usd {
+        note(&format!("its models may cost {max} together"));
     }
     if let Some(from) = &new.workspace {
         let copied = made.copied;

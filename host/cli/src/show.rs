@@ -39,6 +39,7 @@ pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Fai
     sections.push(("entries", vec![format!("{}, head {}", head.seq, head.hash)]));
     sections.push(("turns", vec![summary.turns.to_string()]));
     sections.push(("usage", vec![describe::usage(&standing.session.usage)]));
+    sections.push(("spent", vec![describe::spent(&standing.session)]));
     sections.push(("workspace", vec![workspace::path(&places.data, id).display().to_string()]));
     if let Some(created) = standing.session.created.as_deref() {
         sections.extend(pins(created));

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_core::entry::{Entry, Place};
 use rewake_core::fact::{
-    Decision, Fact, HookVerdict, HttpBody, HttpOutcome, HttpRequest, LogLevel, LogLines, ModelOutcome,
-    SessionLoaded, Source, ToolCompleted, TurnFailed,
+    CallRetried, Decision, Fact, HookVerdict, HttpBody, HttpOutcome, HttpRequest, LogLevel, LogLines,
+    ModelOutcome, SessionLoaded, Source, ToolCompleted, TurnFailed,
 };
 use rewake_core::ids::{SessionId, turn_name};
 use rewake_core::session::Session;
@@ -118,6 +118,9 @@ impl Renderer {
                 ModelOutcome::Unavailable(why) => bad(format!("model: unavailable: {}", short(why))),
             },
             Fact::ModelLost(body) => dim(format!("model: no answer is known: {}", describe::lost(body.why))),
+            Fact::CallRetried(CallRetried { why: Some(why), n, .. }) => {
+                dim(format!("↻ the model is asked again (repeat {n}): {}", short(why)))
+            }
             Fact::CallRetried(body) => dim(format!(
                 "↻ call {} is performed again, with the same key (repeat {})",
                 body.start, body.n
@@ -129,11 +132,12 @@ impl Renderer {
                 dim(format!("step {} was cut off: {}", entry.place.step, short(&body.detail)))
             }
             Fact::TurnSteered(body) => dim(format!("turn {turn} takes in {} more", body.commands.len())),
+            Fact::TurnWaiting(body) if body.on.is_over(entry.at) => vec![],
             Fact::TurnWaiting(body) => dim(format!("turn {turn} waits for {}", describe::wait(&body.on))),
             Fact::TurnCompleted(body) => dim(format!(
                 "turn {turn} done: {}, {}",
                 describe::count(u64::from(body.steps), "step", "steps"),
-                describe::usage(&body.usage)
+                describe::usage_and_cost(&body.usage, body.cost)
             )),
             Fact::TurnInterrupted(body) => bad(match &body.reason {
                 Some(why) => format!("turn {turn} was ended by a hook: {}", short(why)),

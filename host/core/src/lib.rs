@@ -4,6 +4,7 @@
 //!
 //! Start with [`entry`] and [`fact`], then [`session`], then [`mod@decide`].
 
+pub mod asked;
 pub mod canonical;
 pub mod codec;
 pub mod command;
@@ -16,6 +17,7 @@ pub mod grant;
 pub mod ids;
 pub mod limits;
 pub mod money;
+mod open_call;
 mod recovery;
 pub mod replay;
 pub mod session;

@@ -65,6 +65,9 @@ pub const RERUNS_MAX: u32 = 3;
 /// Attempts of one call beyond its first (R5): fewer than re-runs, so that a call which kills its host is
 /// given up before its turn is.
 pub const RETRIES_MAX: u32 = 2;
+/// Attempts to ask a model beyond the first because its provider would not answer for now. Those that died with
+/// their host are counted by [`RETRIES_MAX`].
+pub const MODEL_RETRIES_MAX: u32 = 32;
 /// Consecutive loads that neither ran a step nor ended in good order (R5).
 pub const CRASHED_LOADS_MAX: u32 = 5;
 /// Bytes of a failure's code.

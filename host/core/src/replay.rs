@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::entry::Entry;
 use crate::error::Mismatch;
 use crate::fact::{Fact, HookVerdict, Observed, QuestionAsked, UserAnswer};
+use crate::money::Usd;
 
 /// The recorded part of a step.
 #[derive(Clone, Debug, Default)]
@@ -163,6 +164,16 @@ impl Recorded {
                     | Fact::HttpLost(_)
             )
         })
+    }
+
+    /// The most that the newest attempt of a call to a model can cost.
+    pub fn reserved(&self) -> Usd {
+        let reserved = self.entries.iter().rev().find_map(|entry| match &entry.fact {
+            Fact::ModelStarted(body) => Some(body.reserved),
+            Fact::CallRetried(body) => Some(body.reserved),
+            _ => None,
+        });
+        reserved.unwrap_or_default()
     }
 
     /// The start of a hook on the use at `index`.

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use rewake_wire::{Status, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Effect;
-use crate::entry::{Entry, Place};
+use crate::asked::Asked;
+use crate::entry::Entry;
 use crate::error::Corrupt;
 use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
 use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
-use crate::limits;
 use crate::money::Usd;
-use crate::transitions::{call, grants, hook, inbox, life, logs, step, turn, workspace};
+pub use crate::open_call::{CallKind, OpenCall, OpenHook};
+use crate::transitions::{call, grants, hook, inbox, life, logs, model, step, turn, workspace};
 
 /// A session, folded from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,9 @@ pub struct Session {
     /// What ended calls of models cost; of a lost one, all that was reserved.
     #[serde(default)]
     pub spent: Usd,
+    /// What is known of its requests to models.
+    #[serde(default)]
+    pub asked: Asked,
     /// The greatest monotonic reading that a guest was given, in nanoseconds.
     pub monotonic_ns_max: u64,
     /// When that reading was recorded, by the store's clock.
@@ -132,6 +135,9 @@ pub struct Turn {
     pub said: Option<String>,
     /// What its models counted.
     pub usage: Usage,
+    /// What its models cost.
+    #[serde(default)]
+    pub spent: Usd,
     /// What is kept of its diagnostics.
     #[serde(default)]
     pub logged: Logged,
@@ -185,81 +191,6 @@ pub struct Step {
     pub progressed: bool,
     /// Its next re-run does not count: it was let go of in good order.
     pub excused: bool,
-}
-
-/// A call with a start and no end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenCall {
-    /// Where it belongs.
-    pub place: Place,
-    /// What is being done.
-    pub kind: CallKind,
-    /// Whether it may be performed again.
-    pub effect: Effect,
-    /// Attempts beyond the first.
-    pub retries: u32,
-    /// Of them, those that count against the limit.
-    pub spent: u32,
-    /// Its next attempt does not count: it was let go of in good order.
-    pub excused: bool,
-    /// The idempotency key: the chain hash of its start (R5).
-    pub key: Digest,
-    /// The most that the attempt under way can cost.
-    #[serde(default)]
-    pub reserved: Usd,
-    /// What the attempts before it count as.
-    #[serde(default)]
-    pub counted: Usd,
-}
-
-impl OpenCall {
-    /// A call that an entry starts.
-    pub(crate) fn new(entry: &Entry, kind: CallKind, effect: Effect) -> Self {
-        OpenCall {
-            place: entry.place,
-            kind,
-            effect,
-            retries: 0,
-            spent: 0,
-            excused: false,
-            key: entry.hash,
-            reserved: Usd::ZERO,
-            counted: Usd::ZERO,
-        }
-    }
-
-    /// The number of its next attempt; none, if it was tried as often as it may be.
-    pub fn next_try(&self) -> Option<u32> {
-        let may = self.effect.is_repeatable() && (self.excused || self.spent < limits::RETRIES_MAX);
-        may.then_some(self.retries + 1)
-    }
-}
-
-/// What an open call does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CallKind {
-    /// Asks a model.
-    Model,
-    /// Runs a tool.
-    Tool,
-    /// Sends a request of the harness.
-    Http,
-    /// Asks a hook.
-    Hook(OpenHook),
-}
-
-/// A hook that was asked and has not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenHook {
-    /// The pinned hook's index.
-    pub hook: u32,
-    /// Why it fires, if it is a SessionStart.
-    pub source: Option<Source>,
-    /// The message it judges, if it is a UserPromptSubmit.
-    #[serde(default)]
-    pub message: Option<u64>,
-    /// What its verdict will be bound to.
-    pub binding: Digest,
 }
 
 /// How often the session was loaded, and what is done about SessionStart.
@@ -328,6 +259,7 @@ impl Session {
             farewells: BTreeSet::new(),
             usage: Usage::default(),
             spent: Usd::ZERO,
+            asked: Asked::default(),
             monotonic_ns_max: 0,
             monotonic_at: Timestamp::default(),
         }
@@ -378,9 +310,9 @@ impl Session {
             Fact::StepAborted(body) => step::aborted(self, body),
             Fact::StepRerun(body) => step::rerun(self, body),
             Fact::StepObserved(body) => step::observed(self, entry, body),
-            Fact::ModelStarted(body) => call::model_started(self, entry, body),
-            Fact::ModelCompleted(body) => call::model_completed(self, body),
-            Fact::ModelLost(body) => call::model_lost(self, body.start),
+            Fact::ModelStarted(body) => model::started(self, entry, body),
+            Fact::ModelCompleted(body) => model::completed(self, body),
+            Fact::ModelLost(body) => model::lost(self, body.start),
             Fact::ToolStarted(body) => call::started(self, entry, CallKind::Tool, body.class),
             Fact::ToolCompleted(body) => match body.start {
                 Some(start) => call::ended(self, start, CallKind::Tool),
@@ -456,7 +388,7 @@ impl Session {
 
     /// What its models have cost, and can still cost by what was sent.
     pub fn committed(&self) -> Usd {
-        self.calls.values().map(|call| call.reserved.plus(call.counted)).sum::<Usd>().plus(self.spent)
+        self.calls.values().map(OpenCall::committed).sum::<Usd>().plus(self.spent)
     }
 
     /// Whether hooks have still to hear of its end.

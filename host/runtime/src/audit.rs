@@ -15,6 +15,7 @@ use rewake_store::{Store, StoreError};
 use crate::context::SessionContext;
 use crate::event::Port;
 use crate::load::{Unreadable, fold_on};
+use crate::spending::Spending;
 use crate::step::{self, Ended, StepRun};
 
 /// What verifying a journal showed.
@@ -147,6 +148,7 @@ async fn one(
         state: state.map(|(state, bytes)| (state.version, bytes)),
         entries: recorded.entries,
         tries: BTreeMap::new(),
+        spending: Spending::default(),
         monotonic_ns: recorded.monotonic_ns,
         port,
     };

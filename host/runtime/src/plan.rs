@@ -17,6 +17,7 @@ use rewake_core::fact::{
 use rewake_core::grant::{Access, Grants};
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
+use rewake_core::money::Usd;
 use thiserror::Error;
 
 use crate::bundle::{self, Bundle, BundleSet, Component, Locator, Offer};
@@ -52,6 +53,10 @@ pub struct NewSession {
     pub origin: String,
     /// The operator's own words about it.
     pub labels: BTreeMap<String, String>,
+    /// The model, whatever its bundle names.
+    pub model: Option<String>,
+    /// The most that its models may cost; its bundle may say less.
+    pub max_usd: Option<Usd>,
     /// The agent is played by the scripted model with this script, whatever its bundle names.
     pub script: Option<Vec<u8>>,
 }
@@ -176,10 +181,10 @@ pub(crate) async fn plan(
     let agent = AgentPin {
         name: root.name().as_str().to_owned(),
         instructions: root.instructions().unwrap_or_default().to_owned(),
-        model: if new.script.is_some() { SCRIPTED.to_owned() } else { model(root) },
+        model: model(root, new),
         script: script.as_deref().map(Digest::of),
         harness: harness_index,
-        max_usd: None,
+        max_usd: max_usd(root).into_iter().chain(new.max_usd).min(),
     };
     let mut lineage = Digest::default();
     getrandom::fill(&mut lineage.0).map_err(|error| PlanError::NotHere {
@@ -431,9 +436,20 @@ fn bundle_pin(rules: &Rules, new: &NewSession, bundle: &Bundle) -> BundlePin {
     }
 }
 
-fn model(root: &Bundle) -> String {
-    let named = root.manifest().agent.as_ref().and_then(|agent| agent.model.as_ref());
-    named.map_or_else(|| SCRIPTED.to_owned(), |model| model.get_ref().clone())
+fn model(root: &Bundle, new: &NewSession) -> String {
+    if new.script.is_some() {
+        return SCRIPTED.to_owned();
+    }
+    let named = || {
+        let agent = root.manifest().agent.as_ref()?;
+        Some(agent.model.as_ref()?.get_ref().clone())
+    };
+    new.model.clone().or_else(named).unwrap_or_else(|| SCRIPTED.to_owned())
+}
+
+/// The most that its bundle lets it cost.
+fn max_usd(root: &Bundle) -> Option<Usd> {
+    root.manifest().agent.as_ref()?.max_usd
 }
 
 fn script(root: &Bundle) -> Option<Vec<u8>> {

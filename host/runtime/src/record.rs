@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::event::{Port, Unrecorded};
 use crate::live::Live;
 use crate::logs::Logs;
+use crate::spending::Spending;
 use crate::step::StepRun;
 
 /// Why a step was ended from inside one of its calls. The guest sees a trap.
@@ -52,6 +53,8 @@ pub(crate) struct Recorder {
     clock: Clock,
     random: blake3::OutputReader,
     tries: BTreeMap<u64, Option<u32>>,
+    /// The session's money.
+    pub(crate) spending: Spending,
     logs: Logs,
 }
 
@@ -96,6 +99,7 @@ impl Recorder {
             clock: Clock { base_ns: run.monotonic_ns, since: Instant::now() },
             random: blake3::Hasher::new_keyed(&run.seed.0).finalize_xof(),
             tries: run.tries.clone(),
+            spending: run.spending.clone(),
             logs: Logs::default(),
         }
     }

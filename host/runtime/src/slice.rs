@@ -109,10 +109,15 @@ async fn window_to(store: &dyn Store, session: &SessionId, low: u64, to: u64) ->
 }
 
 fn event(record: Record) -> Event {
-    let data = match record.payload {
+    let mut data = match record.payload {
         Some(payload) => String::from_utf8_lossy(&payload.bytes).into_owned(),
         None => "null".into(),
     };
+    // Which of the request's uses it is about; payloads do not repeat their place.
+    let is_of_use = record.kind.starts_with("tool.") || record.kind.starts_with("hook.");
+    if is_of_use && record.place.ordinal > 0 && data.starts_with("{\"") {
+        data.insert_str(1, &format!("\"index\":{},", record.place.index));
+    }
     Event {
         seq: seq_out(record.seq),
         kind: record.kind,

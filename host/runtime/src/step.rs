@@ -22,6 +22,7 @@ use crate::event::Port;
 use crate::guest::{Broken, HOST, TOO_MUCH_DATA, classify, imports_of, prepare, timed_out};
 use crate::imports::StepImports;
 use crate::record::{Recorder, Stop, Unwritten};
+use crate::spending::Spending;
 
 /// Bytes beyond the largest state that the one call of `save` may hand over, for what goes with it.
 const STATE_SLACK_BYTES: usize = 1 << 10;
@@ -38,6 +39,8 @@ pub(crate) struct StepRun {
     pub(crate) entries: Vec<Entry>,
     /// Its open calls by their start, with the number of the next attempt of each that may have one.
     pub(crate) tries: BTreeMap<u64, Option<u32>>,
+    /// The session's money.
+    pub(crate) spending: Spending,
     /// Where the session's monotonic time goes on from.
     pub(crate) monotonic_ns: u64,
     pub(crate) port: Port,

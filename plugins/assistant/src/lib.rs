@@ -1,79 +1,193 @@
-//! A small harness: each step is one model call and the tool calls that it asks for.
+//! A harness: each step is one model call and the tool calls that it asks for.
 //!
-//! Knows how a conversation is kept and what the model must be told truthfully. Does not know the
-//! model, the tools, or how steps are made durable: a host that dies runs the step again.
+//! Knows what a step does with the conversation, and how a turn ends. The conversation itself is a
+//! fold of the journal ([`context`]); nothing that a step did is kept anywhere else. Does not know
+//! the model, the tools, or how steps are made durable: a host that dies runs the step again.
 
+mod ask;
+mod compact;
+mod context;
+mod project;
+mod read;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-use rewake_sdk::{model::Role, prelude::*};
+use std::path::PathBuf;
+
+use rewake_sdk::{
+    model::{Finish, ModelError},
+    prelude::*,
+    workspace::WORKSPACE,
+};
 use serde::{Deserialize, Serialize};
+
+use compact::Due;
+use context::Context;
+use project::{Project, Stamp};
 
 /// Characters of a title.
 const TITLE_CHARS_MAX: usize = 64;
+/// Tool uses that the host takes at once.
+const USES_MAX: usize = 64;
+/// Answers in a row that may be cut at their limit and go on.
+const CUT_MAX: u32 = 3;
+/// Answers in a row that may hold nothing.
+const EMPTY_MAX: u32 = 2;
 
-/// The agent, and all that it remembers: the conversation as the model sees it.
-#[derive(Default, Serialize, Deserialize)]
+/// The agent. Its state is a cache: all of it can be made again from the journal.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Assistant {
-    conversation: Vec<Message>,
+    context: Context,
+    stamp: Option<Stamp>,
+}
+
+/// The bundle's configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub(crate) struct Config {
+    /// Messages that come in the midst of a turn are heard in it.
+    steer: bool,
+    /// Tokens that the model has room for; the host's own figure counts too, and the smaller one.
+    context_tokens: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { steer: true, context_tokens: None }
+    }
+}
+
+impl Config {
+    fn more(&self) -> Next {
+        if self.steer { Next::more_with_messages() } else { Next::More }
+    }
 }
 
 impl Harness for Assistant {
-    const STATE_VERSION: u32 = 1;
+    const STATE_VERSION: u32 = 2;
 
     fn step(&mut self, input: Input, cx: &Session) -> Result<Next, Failure> {
-        if self.conversation.is_empty() {
+        let config: Config = cx.config()?;
+        let tools = cx.tools();
+        let asks = tools.iter().all(|tool| tool.name != ask::NAME);
+        read::catch_up(&mut self.context, cx, input.step, asks)?;
+        if !self.context.named {
             name_session(&input, cx);
         }
-        if let Some(unfinished) = &input.unfinished {
-            self.hear(vec![Part::Text(words::of_unfinished(unfinished, cx))]);
+        let project = self.project(cx, input.step)?;
+        match compact::due(&self.context, &config) {
+            Due::Nothing => {}
+            Due::Shorten(plan) => {
+                compact::run(&self.context, plan, &config, cx)?;
+                return Ok(config.more());
+            }
+            Due::TooLarge => {
+                cx.say(format!("I cannot go on: {}.", words::NO_ROOM));
+                return Err(Failure::turn("context_too_large", words::NO_ROOM));
+            }
         }
-        self.hear(input.context.iter().map(|text| Part::text(words::of_context(text))).collect());
-        self.hear(input.messages.into_iter().flat_map(words::of_message).collect());
-        self.hear(input.answers.iter().map(|answer| Part::text(words::of_answer(answer))).collect());
+        self.ask_model(cx, &config, project.as_ref(), tools, asks)
+    }
 
-        cx.set_activity("thinking");
-        let completion = cx.model(Request {
-            system: Some(cx.info().instructions),
-            messages: self.conversation.clone(),
-            tools: cx.tools(),
-            ..Request::default()
-        })?;
-        let uses = completion.tool_uses();
-        let said = words::of_completion(&completion);
-        if !said.is_empty() {
-            cx.say(said);
-        }
-        self.conversation.push(Message::assistant(completion.content));
-        if uses.is_empty() {
-            return Ok(Next::Done);
-        }
-
-        cx.set_activity(&words::of_uses(&uses));
-        let results = cx.call_tools(&uses);
-        let results = results.into_iter().map(ToolResult::in_words).collect();
-        self.conversation.push(Message::tool_results(results));
-        Ok(Next::More)
+    /// Earlier states were the conversation itself. The journal has it.
+    fn migrate(_from: u32, _data: &[u8]) -> Result<Self, String> {
+        Ok(Self::default())
     }
 }
 
 rewake_sdk::harness!(Assistant);
 
 impl Assistant {
-    /// Adds something for the model to read. Providers want the two roles to take turns, so it
-    /// joins what the model has not answered yet.
-    fn hear(&mut self, parts: Vec<Part>) {
-        if parts.is_empty() {
-            return;
+    /// The project's instructions, looked at where a turn begins.
+    fn project(&mut self, cx: &Session, step: u32) -> Result<Option<Project>, Failure> {
+        let known = &self.context.project;
+        if step > 1 {
+            return Ok(known.clone());
         }
-        let mut heard = Message::user_parts(parts);
-        match self.conversation.last_mut() {
-            Some(last) if last.role == Role::User => last.content.append(&mut heard.content),
-            _ => self.conversation.push(heard),
+        match project::look(&workspace(), &mut self.stamp) {
+            None => Ok(known.clone()),
+            Some(now) => {
+                if now != *known {
+                    project::journal(cx, now.as_ref())?;
+                }
+                Ok(now)
+            }
         }
     }
+
+    fn ask_model(
+        &self,
+        cx: &Session,
+        config: &Config,
+        project: Option<&Project>,
+        mut tools: Vec<ToolDef>,
+        asks: bool,
+    ) -> Result<Next, Failure> {
+        cx.set_activity("thinking");
+        if asks {
+            tools.push(ask::definition());
+        }
+        let request = Request {
+            system: Some(project::system(&cx.info().instructions, project)),
+            messages: self.context.messages(),
+            tools,
+            ..Request::default()
+        };
+        let completion = match cx.model(request) {
+            Ok(completion) => completion,
+            // The next step reads that in the journal, and shortens the conversation.
+            Err(ModelError::TooLarge(_)) => return Ok(config.more()),
+            Err(ModelError::Budget(why)) => {
+                cx.say(words::of_budget(&why, self.context.answers, &self.context.did));
+                return Err(ModelError::Budget(why).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let text = completion.text();
+        if !text.trim().is_empty() {
+            cx.say(text.trim());
+        }
+        let uses = completion.tool_uses();
+        if uses.is_empty() {
+            return Ok(self.without_uses(cx, config, &completion));
+        }
+
+        cx.set_activity(&words::of_uses(&uses));
+        let is_call = |one: &&ToolUse| !(asks && one.name == ask::NAME);
+        let calls: Vec<ToolUse> = uses.iter().filter(is_call).cloned().collect();
+        for calls in calls.chunks(USES_MAX) {
+            // What came of them is read from the journal, by this harness or the one after a crash.
+            let _ = cx.call_tools(calls);
+        }
+        let questions = if asks { ask::questions(&uses, self.context.place()) } else { Vec::new() };
+        Ok(if questions.is_empty() { config.more() } else { Next::Ask(questions) })
+    }
+
+    /// The model wants no tool: it is done, or it was stopped before it was.
+    fn without_uses(&self, cx: &Session, config: &Config, completion: &Completion) -> Next {
+        let last = &self.context.last;
+        let note = match completion.finish {
+            Finish::MaxTokens if last.cut < CUT_MAX => return config.more(),
+            Finish::MaxTokens => "[the model's answer was cut at its limit again and again]",
+            Finish::Refused => "[the model would not answer]",
+            _ if !completion.text().trim().is_empty() => return Next::Done,
+            _ if last.empty + 1 < EMPTY_MAX => return config.more(),
+            _ => "[the model gave no answer]",
+        };
+        cx.say(note);
+        Next::Done
+    }
+}
+
+/// Where the workspace is.
+fn workspace() -> PathBuf {
+    #[cfg(test)]
+    if let Some(root) = tests::workspace() {
+        return root;
+    }
+    PathBuf::from(WORKSPACE)
 }
 
 /// Names the session after its first message.

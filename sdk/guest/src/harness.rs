@@ -186,6 +186,24 @@ pub enum Next {
     },
 }
 
+/// A time that is over, whenever it is asked.
+const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
+
+impl Next {
+    /// As [`Next::More`], but people can steer: messages that came while the step ran are given to
+    /// the next one, in the same turn. With `More` they wait for the next turn.
+    #[must_use]
+    pub fn more_with_messages() -> Self {
+        Self::Wait { until: Some(LONG_AGO.to_owned()), on_message: true }
+    }
+
+    /// Whether the turn goes on at once.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        *self == Self::More || *self == Self::more_with_messages()
+    }
+}
+
 /// What fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {

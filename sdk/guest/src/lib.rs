@@ -78,6 +78,7 @@
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod bindings;
+pub mod entry;
 pub mod error;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]

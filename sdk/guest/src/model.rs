@@ -10,7 +10,7 @@ use crate::{
     Result,
     json::JsonText,
     part::{Part, text_of},
-    tool::ToolDef,
+    tool::{Effect, ToolDef},
 };
 
 /// Who says a message.
@@ -101,7 +101,8 @@ pub enum Outcome {
     Denied,
     /// It took too long; whether it was done is not known.
     TimedOut,
-    /// It was started and the host died: whether it was done is not known, and it was not repeated.
+    /// It was started and the host died, or the turn was ended: whether it was done is not known, and it was not
+    /// repeated.
     Unknown,
 }
 
@@ -139,29 +140,51 @@ impl ToolResult {
     /// The same result with its outcome and its hooks' context said in words, for a model that
     /// sees only content: what is known of the effect, and what to do now.
     #[must_use]
-    pub fn in_words(mut self) -> Self {
-        let words = match self.outcome {
-            Outcome::Ok => None,
-            Outcome::Error => Some("The tool reported an error."),
-            Outcome::Denied => Some(
-                "This call was refused, and nothing was done. Do not repeat it as it is: find \
-                 another way or say that you may not do it.",
-            ),
-            Outcome::TimedOut => Some(
-                "This call took too long and was stopped. It may have been done in part: look \
-                 before you repeat it.",
-            ),
-            Outcome::Unknown => Some(
-                "The host stopped during this call. It is not known whether it was done, and it \
-                 was not repeated: look at the state of things before you repeat it.",
-            ),
-        };
-        if let Some(words) = words {
+    pub fn in_words(self) -> Self {
+        self.in_words_of(Effect::Once)
+    }
+
+    /// As [`ToolResult::in_words`], for a tool of this effect class: what may be done again differs.
+    #[must_use]
+    pub fn in_words_of(mut self, effect: Effect) -> Self {
+        if let Some(words) = words(self.outcome, effect) {
             self.parts.insert(0, Part::text(words));
         }
         self.parts.extend(self.context.drain(..).map(Part::Text));
         self
     }
+}
+
+/// What an outcome means for a model; that all is well need not be said.
+fn words(outcome: Outcome, effect: Effect) -> Option<String> {
+    let again = match effect {
+        Effect::Pure => "The tool only reads (`pure`): nothing was changed, and you may call it again.",
+        Effect::Idempotent => {
+            "It may have been done whole, in part or not at all. The host may repeat one such call \
+             (`idempotent`), but another call of yours is another one: look before you make it."
+        }
+        Effect::Once => {
+            "It may have been done whole, in part or not at all, and doing it again may do it twice (`once`): \
+             look at the state of things before you decide."
+        }
+    };
+    let what = match outcome {
+        Outcome::Ok => return None,
+        Outcome::Error => return Some("The tool reported an error.".to_owned()),
+        Outcome::Denied => {
+            return Some(
+                "This call was refused, and nothing was done. Do not repeat it as it is: find another way or \
+                 say that you may not do it."
+                    .to_owned(),
+            );
+        }
+        Outcome::TimedOut => "This call took too long and was stopped.",
+        Outcome::Unknown => {
+            "The host stopped, or the turn was ended, while this call ran. It is not known whether it was done, \
+             and it was not repeated."
+        }
+    };
+    Some(format!("{what} {again}"))
 }
 
 /// What to ask the model. Set what you need and leave the rest: `..Request::default()`.

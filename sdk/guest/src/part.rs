@@ -18,7 +18,8 @@ pub enum Part {
     Blob {
         /// Such as `image/png`.
         media_type: String,
-        /// The bytes.
+        /// The bytes; base64 in JSON.
+        #[serde(with = "bytes")]
         data: Vec<u8>,
     },
     /// Bytes that the session already holds; [`crate::Session::blob`] reads them.
@@ -110,5 +111,19 @@ impl IntoParts for () {
 impl<T: Serialize> IntoParts for Json<T> {
     fn into_parts(self) -> crate::Result<Vec<Part>> {
         Ok(vec![Part::Json(JsonText::of(&self.0)?)])
+    }
+}
+
+/// Bytes as they are kept in JSON: a list of numbers would take three times the room.
+mod bytes {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

@@ -83,7 +83,10 @@ pub fn explain(place: &Place, error: &io::Error) -> ToolError {
         io::ErrorKind::NotFound => ToolError::invalid_input(format!("there is no `{name}` in the workspace")),
         // `create_dir_all` says "already exists" where a file stands in the way.
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ToolError::invalid_input(format!(
-            "`{name}` cannot be: a part of the path is a file, not a directory"
+            "`{name}` cannot be: a part of the path is a file or a link, not a directory"
+        )),
+        io::ErrorKind::PermissionDenied => ToolError::failed(format!(
+            "`{name}` cannot be used: a link on the way leads out of the workspace, or this may only be read"
         )),
         io::ErrorKind::IsADirectory => {
             ToolError::invalid_input(format!("`{name}` is a directory, not a file"))

@@ -122,6 +122,13 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// All tokens of request and answer, saturating.
+    pub fn total(self) -> u64 {
+        [self.output_tokens, self.cache_read_tokens, self.cache_write_tokens]
+            .into_iter()
+            .fold(self.input_tokens, u64::saturating_add)
+    }
+
     /// Both together, saturating.
     pub fn plus(self, other: Usage) -> Usage {
         Usage {

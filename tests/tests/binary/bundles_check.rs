@@ -36,9 +36,15 @@ fn found(draft: &Draft, words: &str) -> Value {
 #[test]
 fn our_own_bundles_have_nothing_to_be_said_of() {
     let program = Program::new();
-    for folder in
-        ["plugins/assistant", "plugins/files", "plugins/guard", "examples/tool", "examples/publisher"]
-    {
+    for folder in [
+        "plugins/assistant",
+        "plugins/files",
+        "plugins/guard",
+        "plugins/plan",
+        "plugins/fetch",
+        "examples/tool",
+        "examples/publisher",
+    ] {
         let bundle = text(&root().join(folder));
         let told = program.run(&["bundle", "check", &bundle, "--strict"]).expect(0).stdout;
         assert!(told.contains("0 errors and 0 warnings"), "{folder}: {told}");

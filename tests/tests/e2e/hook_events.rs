@@ -70,6 +70,18 @@ async fn a_hook_on_prompts_that_crashes_blocks_unless_it_says_otherwise() {
     }
 }
 
+/// Names get bypassed, capabilities do not: a hook is told what the tool can do.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_is_told_what_a_tool_can_do() {
+    let bundle = Draft::scripted().hook(&[("context", "can")], &on("PreToolUse"));
+    let uses = json!([append("x"), { "name": "sleep_pure", "input": { "ms": 0 } }]);
+    let Called { learned, .. } = called(&bundle, uses).await;
+    let said = |line: &str| learned.iter().any(|learned| learned.ends_with(line));
+    assert!(said("context: append_once is Once and may use fs-rw"), "{learned:?}");
+    // Declared `pure`; a component that can write is not.
+    assert!(said("context: sleep_pure is Idempotent and may use fs-rw"), "{learned:?}");
+}
+
 /// What a tool did is told before the harness learns it; `block` is feedback to the model.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_tool_did_is_judged_before_the_harness_hears() {

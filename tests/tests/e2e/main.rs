@@ -1,16 +1,19 @@
 //! Whole sessions, in this process: real components, the real store, the real driver.
 
 mod asking;
+mod assistant;
 mod bundle_check;
 mod bundles;
 mod cuts;
 mod endings;
 mod events;
 mod faults;
+mod fetch;
 mod files;
 mod files_hostile;
 mod files_recorded;
 mod grants;
+mod growth;
 mod hook_events;
 mod hooks;
 mod hostile;
@@ -26,5 +29,6 @@ mod journals;
 mod limits;
 mod repeats;
 mod sessions;
+mod spend;
 mod starts;
 mod tools;

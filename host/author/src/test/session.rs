@@ -11,6 +11,7 @@ use rewake_core::fact::{Fact, TurnCompleted};
 use rewake_core::ids::SessionId;
 use rewake_runtime::baseline::{self, Change, Tree};
 use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::providers::SCRIPTED;
 use rewake_runtime::providers::script::Script;
 use rewake_runtime::{Approval, Host, NewSession, host, workspace};
 use rewake_store::{CutStore, Store};
@@ -108,6 +109,8 @@ fn new_session(suite: &Suite, session: &SessionCase, bed: &Bed) -> Result<NewSes
         workspace: Some(bed.given()),
         approval: Some(Approval::of_all(AUTHOR)),
         origin: "bundle test".to_owned(),
+        // Whatever model the agent names: a test asks none that costs.
+        model: Some(SCRIPTED.to_owned()),
         script,
         ..NewSession::default()
     })

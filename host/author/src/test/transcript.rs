@@ -11,6 +11,7 @@ use rewake_core::fact::{
 };
 use rewake_core::ids::{Digest, SessionId};
 use rewake_wire::{Outcome, Part};
+use serde_json::Value;
 
 /// Characters of one text that are written; of the rest its length and a digest are.
 const TEXT_CHARS_MAX: usize = 4_000;
@@ -125,7 +126,7 @@ impl Writing {
             Fact::AgentMessage(body) => self.text(format!("agent: {}", self.parts(&body.parts))),
             Fact::AgentTitle(body) => self.text(format!("title: {}", body.title)),
             Fact::SessionTitled(body) => self.text(format!("title: {}", body.title)),
-            Fact::Custom(body) => self.text(format!("{} {}", body.kind, body.data)),
+            Fact::Custom(body) => self.text(format!("{} {}", body.kind, without_counts(&body.data))),
             Fact::QuestionAsked(body) => {
                 let choices = match body.question.choices.as_slice() {
                     [] => String::new(),
@@ -218,6 +219,8 @@ impl Writing {
             Fact::TurnWaiting(body) => match &body.on {
                 // The questions stand there already.
                 WaitOn::Answers(_) => {}
+                // The harness only lets messages in.
+                on if on.is_over(entry.at) => {}
                 WaitOn::Time { until, on_message } => {
                     let what = match (until.is_some(), on_message) {
                         (true, true) => "a message or a time",
@@ -382,3 +385,20 @@ fn without_digests(text: &str) -> String {
 
 #[cfg(test)]
 mod tests;
+
+/// An author's data without the fields that name entries or count tokens: both differ with how often a session
+/// was taken up.
+fn without_counts(data: &Value) -> Value {
+    match data {
+        Value::Object(fields) => {
+            let told = fields.iter().filter(|(name, _)| !is_count(name));
+            told.map(|(name, value)| (name.clone(), without_counts(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_counts).collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_count(field: &str) -> bool {
+    field == "seq" || field.ends_with("_seq") || field.starts_with("tokens")
+}

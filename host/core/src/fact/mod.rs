@@ -7,6 +7,7 @@ mod file;
 mod grants;
 mod hook;
 mod http;
+mod model;
 mod pin;
 mod question;
 mod session;
@@ -17,15 +18,15 @@ mod workspace;
 use serde::{Deserialize, Serialize};
 
 pub use call::{
-    AgentMessage, AgentTitle, CallRetried, Class, LogLevel, LogLine, LogLines, Lost, ModelCompleted,
-    ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, RequestedUse, ToolCompleted, ToolLost,
-    ToolStarted, ToolsRequested,
+    AgentMessage, AgentTitle, CallRetried, Class, LogLevel, LogLine, LogLines, Lost, RequestedUse,
+    ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
 pub use command::{CommandRejected, UserAnswer, UserInterrupt, UserMessage, UserStop};
 pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
 pub use grants::GrantsNarrowed;
 pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
 pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};
+pub use model::{ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, Stored};
 pub use pin::{AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin};
 pub use question::{Asker, Question, QuestionAsked, QuestionWithdrawn};
 pub use session::{

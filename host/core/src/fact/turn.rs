@@ -4,6 +4,7 @@ use rewake_wire::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Timestamp;
+use crate::money::Usd;
 
 /// `turn.started`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,13 @@ pub enum WaitOn {
     },
 }
 
+impl WaitOn {
+    /// Whether a wait that begins then is over at once: the harness only lets messages in between two steps.
+    pub fn is_over(&self, begins: Timestamp) -> bool {
+        matches!(self, WaitOn::Time { until: Some(until), .. } if *until <= begins)
+    }
+}
+
 /// `turn.completed`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnCompleted {
@@ -48,6 +56,9 @@ pub struct TurnCompleted {
     pub steps: u32,
     /// What its models counted.
     pub usage: Usage,
+    /// What its models cost; of an attempt that nobody knows the cost of, all that was reserved.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub cost: Usd,
 }
 
 /// `turn.interrupted`
@@ -55,6 +66,9 @@ pub struct TurnCompleted {
 pub struct TurnInterrupted {
     /// What its models counted.
     pub usage: Usage,
+    /// What its models cost; of an attempt that nobody knows the cost of, all that was reserved.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub cost: Usd,
     /// Why, where a hook ended it; none: a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -72,6 +86,9 @@ pub struct TurnFailed {
     pub detail: String,
     /// What its models counted.
     pub usage: Usage,
+    /// What its models cost; of an attempt that nobody knows the cost of, all that was reserved.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub cost: Usd,
 }
 
 /// How far a failure reaches.
@@ -82,4 +99,17 @@ pub enum Scope {
     Turn,
     /// The session.
     Session,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_until_a_time_that_is_over_is_none() {
+        let on = |until: Option<i64>| WaitOn::Time { until: until.map(Timestamp), on_message: true };
+        assert!(on(Some(0)).is_over(Timestamp(5)) && on(Some(5)).is_over(Timestamp(5)));
+        assert!(!on(Some(6)).is_over(Timestamp(5)) && !on(None).is_over(Timestamp(5)));
+        assert!(!WaitOn::Answers(vec![]).is_over(Timestamp(5)));
+    }
 }

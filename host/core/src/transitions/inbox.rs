@@ -41,7 +41,7 @@ fn stop(session: &Session, rows: &[Row], row: &Row) -> Decision {
     if let Some(turn) = &session.turn {
         entries.push(Draft::system(
             Place::turn(turn.number),
-            TurnInterrupted { usage: turn.usage, reason: None },
+            TurnInterrupted { usage: turn.usage, cost: super::turn::cost(session, turn), reason: None },
         ));
     }
     Decision { entries, drops_guest: true, then: Then::Again }
@@ -54,7 +54,10 @@ fn interrupt(session: &Session, row: &Row, meant: u32) -> Decision {
     let body = UserInterrupt { n: row.n, sender: row.sender.clone(), turn: meant };
     let mut entries = vec![Draft::by(actor(&row.sender), Place::turn(meant), body)];
     entries.extend(turn::closings(session, crate::fact::Ending::Interrupted, ""));
-    entries.push(Draft::system(Place::turn(meant), TurnInterrupted { usage: turn.usage, reason: None }));
+    entries.push(Draft::system(
+        Place::turn(meant),
+        TurnInterrupted { usage: turn.usage, cost: super::turn::cost(session, turn), reason: None },
+    ));
     Decision { entries, drops_guest: true, then: Then::Again }
 }
 

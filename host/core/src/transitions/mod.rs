@@ -9,6 +9,7 @@ pub(crate) mod http;
 pub(crate) mod inbox;
 pub(crate) mod life;
 pub(crate) mod logs;
+pub(crate) mod model;
 pub(crate) mod record;
 pub(crate) mod step;
 pub(crate) mod turn;

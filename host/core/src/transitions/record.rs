@@ -3,7 +3,7 @@
 
 use rewake_wire::Outcome;
 
-use super::{asking, http, logs};
+use super::{asking, http, logs, model};
 use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
@@ -76,7 +76,7 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         Fact::Custom(custom) if custom.kind.len() > CUSTOM.len() && custom.kind.starts_with(CUSTOM) => {
             shallow(&custom.data)
         }
-        Fact::ModelStarted(_) => Ok(()),
+        Fact::ModelStarted(body) => model::check_started(session, body),
         Fact::ModelCompleted(body) => is_kind(session, body.start, place, CallKind::Model),
         Fact::ModelLost(body) => is_kind(session, body.start, place, CallKind::Model),
         Fact::HttpStarted(body) => http::started(session, step, place, body),
@@ -212,10 +212,19 @@ fn retried(session: &Session, place: Place, body: &CallRetried) -> Result<(), Re
     if !call.effect.is_repeatable() {
         return Err(Refusal::Rule("a call of class `once` is never repeated"));
     }
-    if call.next_try() != Some(body.n) {
+    let may = match body.why {
+        // A provider said that it will not answer for now: that host lives.
+        Some(_) => Some(call.retries.saturating_add(1)),
+        None => call.next_try(),
+    };
+    if may != Some(body.n) {
         return Err(Refusal::Rule("the call was tried as often as it may be"));
     }
-    Ok(())
+    match call.kind {
+        CallKind::Model => model::check_retried(session, call, body),
+        _ if body.why.is_none() && body.cost.is_zero() && body.reserved.is_zero() => Ok(()),
+        _ => Err(Refusal::Rule("only asking a model costs, and is repeated because of what came of it")),
+    }
 }
 
 pub(super) fn is_open(session: &Session, start: u64, place: Place) -> Result<(), Refusal> {

@@ -12,7 +12,8 @@ use crate::fact::{
 };
 use crate::ids::Digest;
 use crate::limits;
-use crate::session::{CallKind, Session, Step, Turn};
+use crate::money::Usd;
+use crate::session::{CallKind, OpenCall, Session, Step, Turn};
 
 /// Decides what is due.
 pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, Refusal> {
@@ -82,7 +83,10 @@ fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> D
 fn end_by_hook(session: &Session, turn: &Turn, reason: &str) -> Decision {
     let mut entries = closings(session, Ending::Interrupted, reason);
     let reason = Some(limits::cut(reason, limits::DETAIL_BYTES_MAX));
-    entries.push(Draft::system(Place::turn(turn.number), TurnInterrupted { usage: turn.usage, reason }));
+    entries.push(Draft::system(
+        Place::turn(turn.number),
+        TurnInterrupted { usage: turn.usage, cost: cost(session, turn), reason },
+    ));
     Decision { entries, drops_guest: true, then: Then::Again }
 }
 
@@ -184,6 +188,11 @@ pub(crate) fn closings(session: &Session, how: Ending, detail: &str) -> Vec<Draf
     entries
 }
 
+/// What a turn's models will have cost once it is closed: calls that are lost then count whole.
+pub(crate) fn cost(session: &Session, turn: &Turn) -> Usd {
+    session.calls.values().map(OpenCall::committed).sum::<Usd>().plus(turn.spent)
+}
+
 /// A turn's failure, closings and all.
 pub(crate) fn fail(
     session: &Session,
@@ -199,6 +208,7 @@ pub(crate) fn fail(
         code: limits::cut(code, limits::CODE_BYTES_MAX),
         detail: limits::cut(detail, limits::DETAIL_BYTES_MAX),
         usage: turn.usage,
+        cost: cost(session, turn),
     };
     entries.push(Draft::system(Place::turn(turn.number), body));
     entries
@@ -227,7 +237,7 @@ pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next) -> Vec<Draft> 
 }
 
 fn complete(turn: &Turn) -> Draft {
-    let body = TurnCompleted { steps: turn.steps, usage: turn.usage };
+    let body = TurnCompleted { steps: turn.steps, usage: turn.usage, cost: turn.spent };
     Draft::system(Place::turn(turn.number), body)
 }
 
@@ -270,6 +280,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
         stop: Default::default(),
         said: None,
         usage: Default::default(),
+        spent: Default::default(),
         logged: Default::default(),
     });
     Ok(())

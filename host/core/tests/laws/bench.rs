@@ -95,6 +95,7 @@ impl Bench {
             request: arguments(),
             messages: 1,
             provider: None,
+            stored: None,
             reserved: Usd::ZERO,
         };
         let start = bench.record(USE, body).unwrap();

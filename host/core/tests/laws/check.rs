@@ -10,7 +10,7 @@ use rewake_core::limits::RERUNS_MAX;
 use rewake_wire::Usage;
 
 use crate::world::World;
-use crate::{contexts, imports, inbox, starts};
+use crate::{contexts, imports, inbox, spend, starts};
 
 /// Every law at once.
 pub(crate) fn all(world: &World) {
@@ -21,6 +21,7 @@ pub(crate) fn all(world: &World) {
     reruns_are_counted(world);
     usage_is_added_up(world);
     every_fold_is_its_snapshot(world);
+    spend::it_adds_up(world);
     inbox::every_row_is_taken_once(world);
     inbox::interrupts_end_what_they_name(world);
     contexts::steps_are_given_what_was_taken(world);

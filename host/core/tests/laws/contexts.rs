@@ -63,6 +63,7 @@ fn what_hooks_said_to_a_step_that_trapped_is_said_to_the_next() {
         mischief: vec![],
         snapshot_every: 0,
         unload_every: 0,
+        cap_nanos: None,
         calm: true,
     });
     steps_are_given_what_was_taken(&world);

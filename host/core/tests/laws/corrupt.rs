@@ -31,7 +31,7 @@ fn entry(session: &Session, place: Place, fact: impl Into<Fact>) -> Entry {
 }
 
 fn turn_completed() -> TurnCompleted {
-    TurnCompleted { steps: 1, usage: Usage::default() }
+    TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO }
 }
 
 fn step_completed() -> StepCompleted {
@@ -94,7 +94,12 @@ fn turns_are_numbered_and_one_at_a_time() {
     let none = "no turn is open";
     let loaded = Bench::loaded();
     corrupt(&loaded, Place::turn(1), turn_completed(), none);
-    corrupt(&loaded, Place::turn(1), TurnInterrupted { usage: Usage::default(), reason: None }, none);
+    corrupt(
+        &loaded,
+        Place::turn(1),
+        TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None },
+        none,
+    );
     corrupt(&loaded, Place::turn(1), TurnSteered { commands: vec![] }, none);
     corrupt(&loaded, Place::turn(1), asked("q"), none);
     let mut ended = Bench::loaded();
@@ -134,6 +139,7 @@ fn a_turn_ends_with_nothing_open() {
         code: "x".into(),
         detail: String::new(),
         usage: Usage::default(),
+        cost: Usd::ZERO,
     };
     corrupt(&bench, place, failed, open);
     bench.add(place, QuestionWithdrawn { id: "q".into() }).unwrap();
@@ -169,6 +175,7 @@ fn calls_belong_to_the_open_step() {
         request: arguments(),
         messages: 1,
         provider: None,
+        stored: None,
         reserved: Usd::ZERO,
     };
     corrupt(&Bench::in_turn(), USE, asks(), "no step is open");

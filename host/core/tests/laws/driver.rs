@@ -8,6 +8,7 @@ use rewake_core::fact::{CallRetried, Decision as Verdict, Fact, HookVerdict, Sou
 use rewake_core::firing::Firing;
 use rewake_core::ids::{Digest, HostId};
 use rewake_core::limits::RETRIES_MAX;
+use rewake_core::money::Usd;
 use rewake_core::{Refusal, Session, decide};
 
 use crate::guest;
@@ -44,7 +45,9 @@ pub(crate) struct Driver<'w> {
 pub(crate) fn run(plan: Plan) -> World {
     let mut world = World::new(plan);
     let mut driver = Driver::new(&mut world, Session::new(pins::session()));
-    driver.take(Input::Create(Box::new(pins::created())));
+    let mut created = pins::created();
+    created.agent.max_usd = driver.world.plan.cap_nanos.map(Usd::from_nanos);
+    driver.take(Input::Create(Box::new(created)));
     for _ in 0..1_000 {
         if let Ok(true) = Driver::load(&mut world).and_then(|mut driver| driver.drive()) {
             return world;

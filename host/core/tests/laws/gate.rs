@@ -229,7 +229,7 @@ fn facts_belong_to_the_open_step() {
 fn a_step_may_not_record_what_is_not_its_own() {
     let bench = Bench::in_step();
     let forbidden = "a step may not record that";
-    refused(&bench, STEP, TurnCompleted { steps: 1, usage: Usage::default() }, forbidden);
+    refused(&bench, STEP, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO }, forbidden);
     refused(&bench, STEP, SessionStopped { reason: String::new() }, forbidden);
     refused(&bench, STEP, StepRerun { again: 0 }, forbidden);
     refused(&bench, STEP, bench.step_started(), forbidden);
@@ -255,6 +255,7 @@ fn a_full_journal_takes_ends_and_no_starts() {
             request: arguments(),
             messages: 1,
             provider: None,
+            stored: None,
             reserved: Usd::ZERO,
         }
         .into(),

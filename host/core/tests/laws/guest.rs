@@ -1,21 +1,21 @@
 //! The simulated harness and its imports: follows its plan, is fed what is recorded of its step, and goes
 //! live after it. What it learns goes into its memory, so that two runs that were told the same save the same.
 
+mod model;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_core::decide::{Input, StepEnd, StepOutcome};
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
     AgentMessage, AgentTitle, Custom, Decision as Verdict, Ending, Fact, HookEvent, HookStarted, HookVerdict,
-    LogLevel, LogLine, LogLines, Lost, ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome,
-    ModelStarted, Next, Observed, OnError, Question, RequestedUse, Scope, StateRef, StepInput, StepObserved,
-    ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
+    LogLevel, LogLine, LogLines, Lost, Next, Observed, OnError, Question, RequestedUse, Scope, StateRef,
+    StepInput, StepObserved, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
 use rewake_core::ids::{Digest, Timestamp};
-use rewake_core::money::Usd;
 use rewake_core::replay::{Recorded, Replay};
 use rewake_core::{binding, decide};
-use rewake_wire::{Outcome, Part, Usage};
+use rewake_wire::{Outcome, Part};
 
 use crate::driver::{Driver, Stop};
 use crate::pins::{self, ADVISER, GUARD, TOOLS};
@@ -96,7 +96,7 @@ impl Guest<'_, '_> {
                 return self.driver.breathe();
             }
             Op::Log => {}
-            Op::Model => return self.model(),
+            Op::Model(busy) => return self.model(*busy),
             Op::Tools(uses) => return self.tools(uses),
             Op::Stumble if !self.is_further => {}
             Op::Kill | Op::Stumble => {
@@ -146,52 +146,6 @@ impl Guest<'_, '_> {
         self.driver.record(Draft::agent(place, fact));
         self.driver.commit();
         self.driver.breathe()
-    }
-
-    fn model(&mut self) -> Result<(), Stop> {
-        let (place, recorded) = self.call("model.complete");
-        let body = ModelStarted {
-            model: "scripted".into(),
-            request: self.memory,
-            messages: 1,
-            provider: None,
-            reserved: Usd::ZERO,
-        };
-        let answer = |start: u64| {
-            let content = vec![ModelContent::Part(Part::text(format!("answer to {}", body.request)))];
-            let usage = Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() };
-            let outcome = ModelOutcome::Completion {
-                model: "scripted".into(),
-                content,
-                finish: ModelFinish::End,
-                usage,
-                context_tokens: None,
-            };
-            Draft::system(place, ModelCompleted { start, outcome, cost: Usd::ZERO, ms: 0 })
-        };
-        let recorded = recorded.unwrap_or_default();
-        if recorded.ended(0).is_none() {
-            match recorded.started(0).cloned() {
-                Some(start) => {
-                    assert_eq!(start.fact, body.clone().into(), "a re-run asks the same");
-                    let lost = ModelLost { start: start.seq, why: Lost::Limit };
-                    self.driver.perform_again(&start, answer(start.seq), Draft::system(place, lost))?;
-                }
-                None => {
-                    let start = self.driver.record(Draft::agent(place, body.clone()));
-                    self.driver.commit();
-                    self.driver.breathe()?;
-                    self.driver.perform(&start, answer(start.seq))?;
-                }
-            }
-        }
-        let end = recorded.ended(0).cloned().or_else(|| self.ended(place));
-        match end.map(|entry| entry.fact) {
-            Some(Fact::ModelCompleted(body)) => self.learn(&body.outcome),
-            Some(Fact::ModelLost(_)) => self.learn(&"lost"),
-            other => panic!("a model call goes on without an end: {other:?}"),
-        }
-        Ok(())
     }
 
     /// The end of the call's use at a place, as it stands in the journal.

@@ -234,6 +234,7 @@ fn nothing_starts_once_a_hook_ends_the_turn() {
         request: arguments(),
         messages: 1,
         provider: None,
+        stored: None,
         reserved: Usd::ZERO,
     };
     let say = AgentMessage { parts: vec![Part::text("still here")] };

@@ -23,5 +23,6 @@ mod plan;
 mod replay;
 mod reruns;
 mod runs;
+mod spend;
 mod starts;
 mod world;

@@ -21,6 +21,7 @@ fn one_use(tool: usize, crash: u8) -> World {
         mischief: vec![],
         snapshot_every: 0,
         unload_every: 0,
+        cap_nanos: None,
         calm: true,
     });
     check::all(&world);

@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) snapshot_every: u8,
     /// Every so many idle moments the session is unloaded; 0: never.
     pub(crate) unload_every: u8,
+    /// The most that models may cost, in nano-USD.
+    pub(crate) cap_nanos: Option<u64>,
     /// Clocks stand still, so that an undisturbed run sees the same as a disturbed one.
     pub(crate) calm: bool,
 }
@@ -41,7 +43,8 @@ pub(crate) enum Op {
     Emit,
     Title,
     Log,
-    Model,
+    /// Asks a model whose provider will not answer for now so many times before it does.
+    Model(u32),
     Tools(Vec<Use>),
     /// Takes the host with it.
     Kill,
@@ -118,6 +121,7 @@ pub(crate) fn quiet() -> impl Strategy<Value = Plan> {
             mischief: vec![],
             snapshot_every,
             unload_every,
+            cap_nanos: None,
             calm: true,
         },
     )
@@ -127,9 +131,11 @@ pub(crate) fn quiet() -> impl Strategy<Value = Plan> {
 pub(crate) fn wild() -> impl Strategy<Value = Plan> {
     let crashes = prop::collection::vec(0..40u8, 0..10);
     let mischief = prop::collection::vec((0..25u8, mischief()), 0..10);
-    (quiet(), crashes, mischief).prop_map(|(plan, crashes, mischief)| Plan {
+    let cap = prop::option::of(0..4_000u64);
+    (quiet(), crashes, mischief, cap).prop_map(|(plan, crashes, mischief, cap_nanos)| Plan {
         crashes,
         mischief,
+        cap_nanos,
         calm: false,
         ..plan
     })
@@ -158,7 +164,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Emit),
         1 => Just(Op::Title),
         1 => Just(Op::Log),
-        2 => Just(Op::Model),
+        2 => prop_oneof![3 => Just(0), 1 => 1..4u32].prop_map(Op::Model),
         4 => prop::collection::vec(tool_use(), 1..4).prop_map(Op::Tools),
     ]
 }

@@ -27,6 +27,7 @@ fn recorded() -> Vec<Entry> {
                 request: Digest::of(b"r"),
                 messages: 1,
                 provider: None,
+                stored: None,
                 reserved: Usd::ZERO,
             }
             .into(),

@@ -22,6 +22,7 @@ fn deadly(ops: Vec<Op>) -> World {
         mischief: vec![],
         snapshot_every: 3,
         unload_every: 0,
+        cap_nanos: None,
         calm: true,
     })
 }

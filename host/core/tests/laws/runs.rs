@@ -72,6 +72,8 @@ fn content(fact: &Fact) -> String {
     let mut value: serde_json::Value = serde_json::from_slice(&fact.encode()).expect("facts are JSON");
     if let Some(fields) = value.as_object_mut() {
         fields.remove("start");
+        // What died with its host counts as all that it could have cost.
+        fields.remove("cost");
     }
     value.to_string()
 }

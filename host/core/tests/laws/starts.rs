@@ -90,6 +90,7 @@ fn unloaded(crashes: Vec<u8>) -> World {
         mischief: vec![],
         snapshot_every: 0,
         unload_every: 1,
+        cap_nanos: None,
         calm: true,
     });
     hooks_hear_of_every_load(&world);

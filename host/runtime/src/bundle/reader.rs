@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use rewake_core::money::Usd;
 use serde_spanned::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
@@ -275,6 +276,19 @@ impl<'a> Fields<'a> {
             let message = format!("unknown key {} in {}", quote(name), self.label());
             self.report(key.span(), Invalid::new(message).help(help));
         }
+    }
+
+    /// An amount in USD, exactly as it is written: a number, or a string. `form` says what it is.
+    pub fn usd(&self, key: &'static str, form: &str) -> Option<Spanned<Usd>> {
+        let value = self.value(key)?;
+        let read = match value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse::<Usd>(),
+            DeValue::Float(number) => number.as_str().parse(),
+            DeValue::String(text) => text.parse(),
+            other => return self.wrong_type(key, value.span(), form, other),
+        };
+        let read = read.map_err(|error| Invalid::new(format!("`{key}` is no amount: {error}")));
+        self.checked(value.span(), read)
     }
 
     /// The value; or none, and a report of what is wrong with it.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rewake_core::grant::Access;
 use tracing::warn;
 
-use super::{From, HookBundle, RULES_FILE, Rules, value};
+use super::{From, HookBundle, KeySource, RULES_FILE, Rules, value};
 use crate::bundle::Error;
 
 /// Bytes of the file.
@@ -122,7 +122,7 @@ impl RulesFile {
             } else if dir.starts_with("/proc") {
                 "to Rewake's own memory and environment".to_owned()
             } else if let Some(secret) = secret_files(rules).find(|secret| secret.starts_with(dir)) {
-                format!("to a value of [config], in {}", secret.display())
+                format!("to a value of [config] or a model's key, in {}", secret.display())
             } else if let Some(path) = trusted(rules).find(|path| can_change(path)) {
                 format!("to change {}, which these rules rely on", path.display())
             } else if let (Access::ReadWrite, Some((inner, ..))) = (access, inner) {
@@ -151,7 +151,9 @@ pub(super) fn load(file: &Path) -> Result<Rules, Error> {
     let bytes = read.map_err(|why| refuse(format!("the rules cannot be read: {why}"), None))?;
     let text = String::from_utf8(bytes)
         .map_err(|_| refuse("is not UTF-8 text".to_owned(), Some("save it as UTF-8")))?;
-    Ok(Rules { warnings: warnings(file), ..Rules::parse(&text, file)? })
+    let rules = Rules::parse(&text, file)?;
+    let warnings = warnings(file).into_iter().chain(exposed_keys(&rules)).collect();
+    Ok(Rules { warnings, ..rules })
 }
 
 /// What is unsafe about a file of rules, though it can be read.
@@ -205,7 +207,25 @@ fn secret_files(rules: &Rules) -> impl Iterator<Item = PathBuf> + '_ {
         From::File(path) => Some(path),
         From::Here(_) | From::Env(_) => None,
     });
-    files.flat_map(|path| true_paths(path))
+    files.chain(key_files(rules)).flat_map(|path| true_paths(path))
+}
+
+/// The files that hold models' keys.
+fn key_files(rules: &Rules) -> impl Iterator<Item = &PathBuf> {
+    rules.models.values().filter_map(|model| match &model.key {
+        Some(KeySource::File(path)) => Some(path),
+        Some(KeySource::Env(_)) | None => None,
+    })
+}
+
+/// Files of keys that others can read too.
+fn exposed_keys(rules: &Rules) -> impl Iterator<Item = String> + '_ {
+    let files = key_files(rules)
+        .filter(|path| std::fs::metadata(path).is_ok_and(|found| found.mode() & OTHERS_READ != 0));
+    files.map(|path| {
+        let path = path.display();
+        format!("{path} holds a model's key and can be read by others: `chmod go-r {path}`")
+    })
 }
 
 /// What the rules rely on: the bundles of operators' hooks, and whom requests trust.

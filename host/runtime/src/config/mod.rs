@@ -6,6 +6,7 @@
 
 mod allow;
 mod file;
+mod models;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::egress::{HttpLimits, Secret, Secrets, authorities};
 pub use allow::{allowances, append_allow};
 pub use file::RulesFile;
 pub(crate) use file::Watch;
+pub use models::{KeySource, Model, Provider, Thinking};
 pub(crate) use value::{Unset, exposed, values};
 
 /// The file in the data folder that is read if no other is named.
@@ -217,32 +219,6 @@ pub struct Bounds {
     pub output_bytes_max: Option<u64>,
 }
 
-/// A model of a provider. Checked; this version runs only the scripted one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Model {
-    /// Who provides it.
-    pub provider: Provider,
-    /// The provider's name for it.
-    pub model: Option<String>,
-    /// Where it is asked, instead of the provider's own address.
-    pub base_url: Option<String>,
-    /// The environment variable that holds the key.
-    pub key_env: Option<String>,
-    /// What a million tokens cost, in USD: of input, of output.
-    pub price: Option<(f64, f64)>,
-}
-
-/// Who provides models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// Anthropic.
-    Anthropic,
-    /// OpenAI, and who speaks its protocol.
-    OpenAi,
-    /// A script.
-    Scripted,
-}
-
 /// A value of a bundle's configuration, and where it is written. Its value is never shown.
 #[derive(Clone, PartialEq)]
 struct Setting {
@@ -320,7 +296,7 @@ impl Rules {
     }
 
     /// Whether a session with these pins runs by them as by others: with the same grants, the same directories
-    /// behind them, and the same values of configuration.
+    /// behind them, the same models, and the same values of configuration.
     pub(crate) fn is_same_for(&self, created: &Created, other: &Rules) -> bool {
         let values = |rules: &Rules, bundle: &str| -> Vec<(String, From)> {
             let settings = rules.config.get(bundle).into_iter().flatten();
@@ -328,6 +304,7 @@ impl Rules {
         };
         crate::grants::of_session(self, created) == crate::grants::of_session(other, created)
             && self.dirs == other.dirs
+            && self.models == other.models
             && created.bundles.iter().all(|pin| values(self, &pin.name) == values(other, &pin.name))
     }
 

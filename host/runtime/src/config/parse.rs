@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     Allow, AllowedAsk, Bounds, CaFile, CompileBounds, FolderBounds, From, HookBundle, HostDir, HttpBounds,
-    Limits, Model, OperatorHook, Provider, Rules, Setting,
+    Limits, Model, OperatorHook, Rules, Setting, models,
 };
 use crate::bundle::reader::{self, Document, Fields};
 use crate::bundle::{
@@ -93,7 +93,7 @@ fn root(fields: &Fields<'_>, folder: &Path) -> Parts {
     let config = fields.table("config").map(|table| config(&table, folder)).unwrap_or_default();
     let hooks = fields.tables("hook").into_iter().filter_map(|table| hook(table, folder)).collect();
     let limits = fields.table("limits").map(limits).unwrap_or_default();
-    let models = fields.table("models").map(|table| models(&table)).unwrap_or_default();
+    let models = fields.table("models").map(|table| models(&table, folder)).unwrap_or_default();
     let ca_file = fields.table("egress").and_then(|table| egress(&table, folder));
     fields.refuse_unknown(|_| None);
     Parts { dirs, allow, config, hooks, limits, models, ca_file }
@@ -154,7 +154,7 @@ fn allow(fields: &Fields<'_>) -> Option<Allow> {
 }
 
 /// A path; relative ones are of the file's folder.
-fn place(text: &str, folder: &Path) -> Result<PathBuf, Invalid> {
+pub(super) fn place(text: &str, folder: &Path) -> Result<PathBuf, Invalid> {
     match text {
         "" => Err(Invalid::new("the path is empty")),
         "~" => Err(home(text)),
@@ -290,8 +290,12 @@ fn size(fields: &Fields<'_>, key: &'static str) -> Option<u64> {
     fields.parsed(key, SIZE, size_bytes).map(Spanned::into_inner)
 }
 
-fn time(fields: &Fields<'_>, key: &'static str) -> Option<Duration> {
+pub(super) fn time(fields: &Fields<'_>, key: &'static str) -> Option<Duration> {
     fields.parsed(key, DURATION, duration).map(Spanned::into_inner)
+}
+
+pub(super) fn count_of(fields: &Fields<'_>, key: &'static str, max: u64) -> Option<u64> {
+    fields.count(key, max).map(Spanned::into_inner)
 }
 
 fn compile(fields: Fields<'_>) -> CompileBounds {
@@ -336,48 +340,9 @@ fn bounds(fields: &Fields<'_>, of_tools: bool) -> Bounds {
     bounds
 }
 
-fn models(table: &Fields<'_>) -> BTreeMap<String, Model> {
+fn models(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, Model> {
     let named = table.named_tables().into_iter();
-    named.filter_map(|(name, fields)| Some(((*name.get_ref()).to_owned(), model(&fields)?))).collect()
-}
-
-fn model(fields: &Fields<'_>) -> Option<Model> {
-    const PROVIDERS: [(&str, Provider); 3] =
-        [("anthropic", Provider::Anthropic), ("openai", Provider::OpenAi), ("scripted", Provider::Scripted)];
-    fields.require("provider", "\"anthropic\"");
-    let provider = fields.one_of("provider", &PROVIDERS);
-    let model = fields.some_text("model").map(Spanned::into_inner);
-    let base_url = fields.parsed("base_url", "a string", |text| match text {
-        url if url.starts_with("https://") || url.starts_with("http://") => Ok(url.to_owned()),
-        _ => Err(Invalid::new("`base_url` is no address").help("begin it with https:// or http://")),
-    });
-    let key_env = fields.some_text("key_env").map(Spanned::into_inner);
-    let price = fields.table("price").and_then(|price| {
-        price.require("input", "3.0");
-        price.require("output", "15.0");
-        let (input, output) = (amount(&price, "input"), amount(&price, "output"));
-        price.refuse_unknown(|_| None);
-        Some((input?, output?))
-    });
-    fields.refuse_unknown(|_| None);
-    Some(Model {
-        provider: provider?.into_inner(),
-        model,
-        base_url: base_url.map(Spanned::into_inner),
-        key_env,
-        price,
-    })
-}
-
-/// A price: a number that is not negative.
-fn amount(fields: &Fields<'_>, key: &'static str) -> Option<f64> {
-    let value = fields.value(key)?;
-    match reader::scalar(value.get_ref()).and_then(|json| json.as_f64()).filter(|amount| *amount >= 0.0) {
-        Some(amount) => Some(amount),
-        None => {
-            let invalid = Invalid::new(format!("`{key}` must be a price, in USD a million tokens"));
-            fields.report(value.span(), invalid.help("write a number such as 3.0"));
-            None
-        }
-    }
+    named
+        .filter_map(|(name, fields)| Some(((*name.get_ref()).to_owned(), models::model(&fields, folder)?)))
+        .collect()
 }

@@ -11,6 +11,8 @@ use rewake_core::ids::Digest;
 use super::*;
 use crate::bundle::Bundle;
 
+mod models;
+
 const FILE: &str = "/etc/rewake/rewake.toml";
 const CANARY: &str = "canary-7d1f";
 /// Where every key is explained.
@@ -66,7 +68,8 @@ fn every_table_is_read() {
         (Some(16 << 20), Some(1000), Some(1024))
     );
     assert_eq!(rules.limits.of(PluginKind::Harness), Bounds::default());
-    assert_eq!(rules.models["fast"].price, Some((3.0, 15.5)));
+    let price = rules.models["fast"].price.map(|price| (price.input.to_string(), price.output.to_string()));
+    assert_eq!(price, Some(("$3.00".to_owned(), "$15.50".to_owned())));
 }
 
 #[test]

@@ -128,7 +128,12 @@ fn typed(setting: &Setting, declared: &ConfigKey) -> Result<serde_json::Value, S
 
 /// A value as text. The error does not show it.
 pub(super) fn text(setting: &Setting) -> Result<String, String> {
-    match &setting.from {
+    text_from(&setting.from)
+}
+
+/// A value as text. The error does not show it.
+pub(super) fn text_from(from: &From) -> Result<String, String> {
+    match from {
         From::Here(serde_json::Value::String(text)) => Ok(text.clone()),
         From::Here(other) => Ok(other.to_string()),
         From::Env(name) => match std::env::var(name) {

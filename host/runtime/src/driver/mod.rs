@@ -38,6 +38,7 @@ use crate::lease::Keeper;
 use crate::live::{Followers, Gone, Live};
 use crate::load::Folded;
 use crate::loaded::Leave;
+use crate::spending::Spending;
 use crate::step::{self, StepReport, StepRun};
 
 /// How often the lease and the inbox are looked at, in milliseconds: what another process sends is taken in
@@ -333,6 +334,7 @@ impl Driver {
             state,
             entries,
             tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
+            spending: Spending::of(&self.ledger.session),
             monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
             port,
         };

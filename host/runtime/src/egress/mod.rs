@@ -6,6 +6,7 @@ mod address;
 mod exchange;
 mod headers;
 mod limits;
+mod models;
 mod network;
 mod scrub;
 mod secrets;
@@ -27,6 +28,8 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 pub(crate) use self::headers::can_carry_secret;
 pub use self::limits::HttpLimits;
 pub(crate) use self::limits::{REQUESTS_MAX, URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
+pub use self::models::ModelAddress;
+pub(crate) use self::models::NotOfTheInternet;
 pub use self::secrets::{Secret, Secrets};
 pub(crate) use self::trust::authorities;
 
@@ -34,12 +37,12 @@ use self::exchange::{Head, Sent};
 use self::headers::IDEMPOTENCY_KEY;
 use self::limits::REDIRECTS_MAX;
 use self::network::{Machine, Network};
-use self::scrub::Scrubber;
+pub(crate) use self::scrub::Scrubber;
 use self::target::{Permit, Target};
 
 /// The way out of a host.
 pub(crate) struct Egress {
-    network: Box<dyn Network>,
+    network: Arc<dyn Network>,
     limits: HttpLimits,
     tls: Arc<ClientConfig>,
 }
@@ -93,7 +96,7 @@ impl Egress {
     /// # Errors
     /// One of them is none, or TLS cannot be done at all.
     pub(crate) fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
-        Ok(Egress { network: Box::new(Machine), limits, tls: trust::tls(authorities)? })
+        Ok(Egress { network: Arc::new(Machine), limits, tls: trust::tls(authorities)? })
     }
 
     /// Whether a request may go out at all, before anything is done for it.
@@ -163,7 +166,7 @@ fn scrubber(pass: &Pass<'_>) -> Scrubber {
 }
 
 /// Bytes of a secret: less would be found, and taken out, everywhere.
-const SECRET_BYTES_MIN: usize = 4;
+pub(crate) const SECRET_BYTES_MIN: usize = 4;
 
 /// A request on its way, from one redirect to the next.
 struct Journey<'a> {

@@ -10,6 +10,9 @@ const PIECE_CHARS_MIN: usize = 8;
 /// Ends of lines in a row that may part a secret.
 const BREAKS_MAX: usize = 4;
 
+/// Bytes of the longest way to write one byte: `&#x0000041;` and longer ones are not read.
+const ESCAPE_BYTES_MAX: usize = 10;
+
 /// Takes secrets out of what comes back: their values, in hexadecimal, in base64 at each of the three places
 /// where it can begin; each of these as URLs, JSON and HTML escape it, and parted by ends of lines.
 #[derive(Clone)]
@@ -82,6 +85,20 @@ impl Scrubber {
         clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
     }
 
+    /// How many bytes from the first on are the same whatever follows: no secret begins in them that may go on
+    /// behind the end. A secret that is there whole is not parted.
+    pub(crate) fn settled(&self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            let begins = self.beginnings[usize::from(bytes[at])];
+            if begins && self.needles.iter().any(|needle| needle.is_open(bytes, at)) {
+                return at;
+            }
+            at = self.end(bytes, at, false).unwrap_or(at + 1);
+        }
+        bytes.len()
+    }
+
     /// None: there is no secret in it.
     fn replaced(&self, bytes: &[u8], ignores_case: bool) -> Option<Vec<u8>> {
         let (mut clean, mut kept, mut at) = (Vec::new(), 0, 0);
@@ -113,9 +130,33 @@ impl Scrubber {
 }
 
 impl Needle {
-    /// Where it ends, if it begins here: a character after the other, each however it is written. Where a
-    /// character can be read in two ways, both are followed.
+    /// Where it ends, if it begins here.
     fn end(&self, bytes: &[u8], at: usize, ignores_case: bool) -> Option<usize> {
+        self.follow(bytes, at, ignores_case, &mut |_| {})
+    }
+
+    /// Whether it may begin here and go on behind the end: there is nothing, or less than one character however
+    /// it is written, left where the next of its characters would be.
+    fn is_open(&self, bytes: &[u8], at: usize) -> bool {
+        let mut is_open = false;
+        self.follow(bytes, at, false, &mut |here| {
+            let rest = &bytes[here..];
+            is_open |=
+                rest.is_empty() || rest.len() < ESCAPE_BYTES_MAX && matches!(rest[0], b'%' | b'\\' | b'&');
+        });
+        is_open
+    }
+
+    /// Follows it from here, a character after the other, each however it is written; where a character can be
+    /// read in two ways, both are followed. `next_at` is told each place where another of its characters is looked
+    /// for.
+    fn follow(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        ignores_case: bool,
+        next_at: &mut dyn FnMut(usize),
+    ) -> Option<usize> {
         let ignores_case = ignores_case || self.ignores_case;
         let is = |byte: u8, wanted: u8| byte == wanted || ignores_case && byte.eq_ignore_ascii_case(&wanted);
         let mut ends = vec![at];
@@ -124,6 +165,7 @@ impl Needle {
             for end in ends {
                 let mut here = end;
                 for _ in 0..=BREAKS_MAX {
+                    next_at(here.min(bytes.len()));
                     for (byte, after) in readings(bytes, here) {
                         if is(byte, *wanted) && !next.contains(&after) {
                             next.push(after);
@@ -266,6 +308,26 @@ mod tests {
                 assert_eq!(scrubber.scrub_text(&format!("<{text}>")), "<[secret]>", "{value}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn what_may_go_on_is_told_from_what_is_settled() {
+        let scrubber = armed();
+        for (text, settled) in [
+            ("", 0),
+            ("nothing of it", 13),
+            ("a s3cret/wi", 2),
+            ("a s3cret/wx", 11),
+            ("a %73", 2),
+            ("a %7", 2),
+            ("a &#x7", 2),
+            ("a %~~~~~~~~~~", 13),
+            ("s3cret/with+odd chars", 21),
+            ("s3cret/with+odd chars s", 22),
+        ] {
+            assert_eq!(scrubber.settled(text.as_bytes()), settled, "{text}");
+        }
+        assert_eq!(Scrubber::default().settled(b"s3cret"), 6);
     }
 
     #[test]

@@ -27,6 +27,25 @@ pub(crate) struct Permit<'a> {
     pub(crate) is_of_address: bool,
 }
 
+/// Grants that a denial names; of more, it says how many.
+const NAMED_MAX: usize = 8;
+
+/// What there is instead, for whoever was denied something else.
+fn what_is_granted(grants: &[HttpGrant]) -> String {
+    if grants.is_empty() {
+        return "No request is granted".to_owned();
+    }
+    let named = grants.iter().take(NAMED_MAX);
+    let named = named.map(|grant| {
+        format!("{}://{} ({})", grant.scheme.as_str(), cut(&grant.host, 260), grant.methods.join(", "))
+    });
+    let named: Vec<String> = named.collect();
+    match grants.len() - named.len() {
+        0 => format!("Granted: {}", named.join(", ")),
+        more => format!("Granted: {}, and {more} more", named.join(", ")),
+    }
+}
+
 impl Target {
     /// Reads a URL.
     ///
@@ -128,7 +147,8 @@ impl Target {
                 self.what_to_ask(&method)
             ));
         }
-        Err(format!("{} is not granted: {}", self.origin(), self.what_to_ask(&method)))
+        let (origin, granted) = (self.origin(), what_is_granted(grants));
+        Err(format!("{origin} is not granted: {}. {granted}", self.what_to_ask(&method)))
     }
 
     fn what_to_ask(&self, method: &str) -> String {

@@ -1,8 +1,18 @@
 //! Models that a session can be configured with. A provider only answers, one attempt at a time: recording,
 //! repeating and counting what it costs are the import's.
 
+mod after;
+mod ask;
+pub(crate) mod backoff;
+mod fault;
+mod request;
 pub mod script;
 mod scripted;
+mod shown;
+mod spec;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +27,12 @@ use rewake_wire::Usage;
 use crate::context::SessionContext;
 use crate::event::Port;
 use crate::live::{Delta, Live};
+use crate::slice;
+use ask::{Ask, Patience};
+use request::{IMAGES_BYTES_MAX, Images};
 use script::Script;
+pub use spec::DEFAULT;
+pub(crate) use spec::Spec;
 
 /// The name of the model that plays its bundle's script.
 pub const SCRIPTED: &str = "scripted";
@@ -39,6 +54,16 @@ pub(crate) struct Resolved {
     pub(crate) output_tokens_max: u32,
     /// Tokens of request and answer together, where that is known.
     pub(crate) context_tokens: Option<u64>,
+    pub(crate) way: Way,
+}
+
+/// How a model is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    /// It plays the script of its bundle.
+    Script,
+    /// A provider has it.
+    Provider(Arc<Spec>),
 }
 
 /// What came of one attempt to ask a model.
@@ -83,24 +108,40 @@ impl Models {
     ///
     /// # Errors
     /// There is none: why, and what to do.
-    pub(crate) fn resolve(&self, _cx: &SessionContext, model: &str) -> Result<Resolved, String> {
-        if model != SCRIPTED {
-            return Err(format!("there is no model {model:?} here; there is: {SCRIPTED}"));
-        }
-        Ok(Resolved { provider: None, price: None, output_tokens_max: 8_192, context_tokens: None })
+    pub(crate) fn resolve(&self, cx: &SessionContext, model: &str) -> Result<Resolved, String> {
+        spec::resolve(&cx.rules, model, &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
     }
 
     /// Asks a model, once.
     pub(crate) async fn attempt(
         &self,
         cx: &SessionContext,
-        _model: &Resolved,
+        model: &Resolved,
         request: &Request,
-        _deltas: Deltas,
+        deltas: Deltas,
     ) -> Attempt {
-        match self.script(cx).await {
-            Ok(script) => scripted::attempt(&script, request).await,
-            Err(why) => Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing },
+        let rejected = |why| Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing };
+        match &model.way {
+            Way::Script => match self.script(cx).await {
+                Ok(script) => scripted::attempt(&script, request, &deltas).await,
+                Err(why) => rejected(why),
+            },
+            Way::Provider(spec) => match images(cx, request, deltas.start).await {
+                Ok(images) => {
+                    let ask = Ask {
+                        egress: &cx.egress,
+                        spec,
+                        request,
+                        images: &images,
+                        output_tokens_max: model.output_tokens_max,
+                        context_tokens: model.context_tokens,
+                        deltas: &deltas,
+                        patience: Patience::default(),
+                    };
+                    ask.attempt().await
+                }
+                Err(why) => rejected(why),
+            },
         }
     }
 
@@ -120,4 +161,19 @@ impl Models {
         self.scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, script.clone());
         Ok(script)
     }
+}
+
+/// The images that a request names by digest, of those that an event of the session names.
+async fn images(cx: &SessionContext, request: &Request, head: u64) -> Result<Images, String> {
+    let (mut images, mut bytes) = (Images::new(), 0);
+    for name in request::named_images(request) {
+        let Some(digest) = Digest::from_hex(name).filter(|_| !images.contains_key(name)) else { continue };
+        let Some(image) = slice::blob(cx.store.as_ref(), &cx.id, &digest, head).await? else { continue };
+        bytes += image.len();
+        if bytes > IMAGES_BYTES_MAX {
+            return Err(format!("the request's images have more than {IMAGES_BYTES_MAX} bytes"));
+        }
+        images.insert(name.to_owned(), image);
+    }
+    Ok(images)
 }

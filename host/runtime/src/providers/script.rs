@@ -32,6 +32,8 @@ pub struct Reply {
     pub uses: Vec<ScriptedUse>,
     /// How long it takes.
     pub delay: Duration,
+    /// Attempts that get no answer before it, as when a provider is busy.
+    pub unavailable: u32,
 }
 
 /// A call of a tool that the model makes.
@@ -58,6 +60,8 @@ struct RawReply<V> {
     uses: Vec<RawUse<V>>,
     #[serde(default)]
     delay_ms: u64,
+    #[serde(default)]
+    unavailable: u32,
 }
 
 #[derive(Deserialize)]
@@ -141,7 +145,8 @@ fn reply<V>(
         };
         uses.push(ScriptedUse { tool, input });
     }
-    Ok(Reply { text: raw.text, uses, delay: Duration::from_millis(raw.delay_ms) })
+    let delay = Duration::from_millis(raw.delay_ms);
+    Ok(Reply { text: raw.text, uses, delay, unavailable: raw.unavailable })
 }
 
 /// A TOML value as JSON; or what in it JSON has no form for.

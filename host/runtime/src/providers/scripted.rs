@@ -6,14 +6,18 @@ use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::{Part, Usage};
 
 use super::script::Script;
-use super::{Attempt, Bill, SCRIPTED};
+use super::{Attempt, Bill, Deltas, SCRIPTED};
 
 /// Plays the reply that is next for this request.
-pub(super) async fn attempt(script: &Script, request: &Request) -> Attempt {
+pub(super) async fn attempt(script: &Script, request: &Request, deltas: &Deltas) -> Attempt {
     let index = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
     let Some(reply) = script.reply(index) else {
         return Attempt::Ended { outcome: ModelOutcome::Rejected(script.past_end()), bill: Bill::Nothing };
     };
+    if deltas.attempt < reply.unavailable {
+        let why = format!("the script does not answer {} times here", reply.unavailable);
+        return Attempt::Again { why, after: None, bill: Bill::Nothing };
+    }
     tokio::time::sleep(reply.delay).await;
     let text = reply.text.iter().map(|text| ModelContent::Part(Part::text(text)));
     let uses = reply.uses.iter().enumerate().map(|(at, one)| ModelContent::ToolUse {

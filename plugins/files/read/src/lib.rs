@@ -1,26 +1,48 @@
-//! Tools that look into the workspace: `list_files` and `read_file`.
+//! Tools that look into the workspace: `read_file`, `list_files`, `glob` and `grep`.
 //!
-//! This component holds no write grant. Knows how much a model can use at once, and says how to go
-//! on where it stops.
+//! This component holds no write grant. Here is what models read about the tools; each tool's own
+//! module knows how much a model can use at once, and says how to go on where it stops.
 
-use std::{fs, path::Path};
-
-use rewake_sdk::{
-    prelude::*,
-    workspace::{Place, WORKSPACE, explain, place},
-};
-
+mod find;
+mod list;
+mod read;
+mod search;
 #[cfg(test)]
 mod tests;
+mod walk;
 
-/// Entries of one listing.
-const ENTRIES_MAX: usize = 500;
-/// Levels of one listing.
-const DEPTH_MAX: u32 = 8;
-/// The largest file that is read at all.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+use std::path::Path;
+
+use rewake_sdk::{prelude::*, workspace::WORKSPACE};
+
 /// Text of one answer.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+#[args]
+struct Read {
+    /// A text file, relative to the workspace.
+    path: String,
+    /// The first line to read, counted from 1. Default: 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    offset: u32,
+    /// How many lines to read. Default: as many as fit, 2000 at most.
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Read a text file of the workspace. Each line comes as its number, a tab, and the line itself:
+/// number and tab are no part of the file, so leave them out of what you give to edit_file. Notes
+/// in square brackets are no part of it either; they say where to go on in a long file, and which
+/// lines are cut. Only UTF-8 text can be read, no images.
+#[tool(effect = pure)]
+fn read_file(args: Read) -> Result<String, ToolError> {
+    read::read(Path::new(WORKSPACE), &args)
+}
 
 #[args]
 struct List {
@@ -29,143 +51,99 @@ struct List {
     path: String,
     /// How many levels to list, 1 to 8. Default: 1.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 8))]
     depth: u32,
 }
 
-fn one() -> u32 {
-    1
-}
-
 /// List the files and directories in a directory of the workspace, one a line: directories end
-/// with `/`, files show their size in bytes.
+/// with `/`, files have their size in bytes. Hidden files are listed too; what .gitignore leaves
+/// out is marked `ignored`, and such directories and .git are only gone into when `path` names
+/// them. To find files by name use glob, by what is in them grep.
 #[tool(effect = pure)]
 fn list_files(args: List) -> Result<String, ToolError> {
-    list(Path::new(WORKSPACE), &args)
+    list::list(Path::new(WORKSPACE), &args)
 }
 
 #[args]
-struct Read {
-    /// A text file, relative to the workspace.
+struct Glob {
+    /// Such as `*.rs` (a name, at any depth), `src/**/*.rs` (a path from `path` on) or
+    /// `*.{md,txt}`. `*` and `?` do not match `/`; `**` does.
+    pattern: String,
+    /// The directory to look in, relative to the workspace. Default: the workspace itself.
+    #[serde(default)]
     path: String,
-    /// The first line to read, counted from 1. Default: 1.
-    #[serde(default = "one")]
-    from_line: u32,
-    /// How many lines to read. Default: as many as fit.
-    lines: Option<u32>,
+    /// Also hidden files, and those that .gitignore leaves out. Default: false.
+    #[serde(default)]
+    include_ignored: bool,
 }
 
-/// Read a text file of the workspace. Long files come in pieces: the answer says where to go on.
+/// Find files of the workspace by name. Answers with their paths, relative to the workspace, one a
+/// line, in order of the names. Hidden files, .git and what .gitignore leaves out are not looked
+/// at, unless `include_ignored` says so or `path` leads there.
 #[tool(effect = pure)]
-fn read_file(args: Read) -> Result<String, ToolError> {
-    read(Path::new(WORKSPACE), &args)
+fn glob(args: Glob) -> Result<String, ToolError> {
+    find::find(Path::new(WORKSPACE), &args)
 }
 
-rewake_sdk::tools![list_files, read_file];
-
-fn list(root: &Path, args: &List) -> Result<String, ToolError> {
-    if !(1..=DEPTH_MAX).contains(&args.depth) {
-        return Err(ToolError::invalid_input(format!("`depth` must be 1 to {DEPTH_MAX}")));
-    }
-    let place = place(root, &args.path)?;
-    let mut lines = Vec::new();
-    let all = walk(&place, "", args.depth, &mut lines)?;
-    if !all {
-        lines.push(format!(
-            "[only the first {ENTRIES_MAX} entries are shown: list a directory below, or fewer \
-             levels]"
-        ));
-    }
-    if lines.is_empty() {
-        return Ok(format!("`{}` is empty", place.name));
-    }
-    Ok(lines.join("\n"))
+#[args]
+struct Grep {
+    /// A regular expression in Rust's syntax, matched within single lines. Write `\(` for a
+    /// parenthesis that is meant as such.
+    pattern: String,
+    /// A file or directory to search, relative to the workspace. Default: the workspace itself.
+    #[serde(default)]
+    path: String,
+    /// Only files that match this pattern, such as `*.rs`, as in glob.
+    glob: Option<String>,
+    /// `lines` answers with the matching lines, `files` with the paths of the files that have one,
+    /// `count` with those paths and how many lines match. Default: lines.
+    #[serde(default)]
+    mode: Mode,
+    /// How many lines around each match to show, 0 to 20. Default: 0. For mode `lines`.
+    #[serde(default)]
+    #[schemars(range(max = 20))]
+    context: u32,
+    /// Whether `a` also finds `A`. Default: false.
+    #[serde(default)]
+    case_insensitive: bool,
+    /// Also hidden files, and those that .gitignore leaves out. Default: false.
+    #[serde(default)]
+    include_ignored: bool,
+    /// How many matching lines (mode `lines`) or files (the others) to answer with, 1 to 1000.
+    /// Default: 200.
+    #[serde(default = "two_hundred")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: u32,
 }
 
-/// Lists `place` into `lines`, each under `prefix`; false if it had to stop.
-fn walk(place: &Place, prefix: &str, depth: u32, lines: &mut Vec<String>) -> Result<bool, ToolError> {
-    let entries = fs::read_dir(&place.path).map_err(|error| explain(place, &error))?;
-    let mut names = Vec::new();
-    for entry in entries {
-        names.push(entry?.file_name());
-    }
-    names.sort();
-    for name in names {
-        if lines.len() >= ENTRIES_MAX {
-            return Ok(false);
-        }
-        let shown = format!("{prefix}{}", name.display());
-        let below = Place { path: place.path.join(&name), name: format!("{}/{shown}", place.name) };
-        let kind = fs::symlink_metadata(&below.path).map_err(|error| explain(&below, &error))?;
-        if kind.is_dir() {
-            lines.push(format!("{shown}/"));
-            if depth > 1 && !walk(&below, &format!("{shown}/"), depth - 1, lines)? {
-                return Ok(false);
-            }
-        } else if kind.is_symlink() {
-            lines.push(format!("{shown} (link)"));
-        } else {
-            lines.push(format!("{shown} ({} bytes)", kind.len()));
-        }
-    }
-    Ok(true)
+// Variants without comments make the plain list of names that models know best.
+#[args]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Lines,
+    Files,
+    Count,
 }
 
-fn read(root: &Path, args: &Read) -> Result<String, ToolError> {
-    let place = place(root, &args.path)?;
-    let text = text_of(&place)?;
-    if args.from_line == 0 {
-        return Err(ToolError::invalid_input("`from_line` counts from 1"));
-    }
-    if text.is_empty() {
-        return Ok(format!("[`{}` is empty]", place.name));
-    }
-    let total = text.lines().count();
-    let first = args.from_line as usize - 1;
-    if first >= total {
-        return Err(ToolError::invalid_input(format!("`{}` has only {total} lines", place.name)));
-    }
-    let wanted = args.lines.map_or(usize::MAX, |lines| lines as usize);
-    let mut answer = String::new();
-    let mut next = first;
-    for line in text.split_inclusive('\n').skip(first).take(wanted) {
-        if answer.len() + line.len() > ANSWER_BYTES_MAX {
-            break;
-        }
-        answer.push_str(line);
-        next += 1;
-    }
-    if next == first {
-        let line = text.lines().nth(first).unwrap_or_default();
-        let end = line.floor_char_boundary(ANSWER_BYTES_MAX);
-        answer = format!("{}\n[line {} is cut: it has {} bytes]\n", &line[..end], first + 1, line.len());
-        next += 1;
-    }
-    if next < total {
-        let end = if answer.ends_with('\n') { "" } else { "\n" };
-        answer.push_str(&format!(
-            "{end}[lines {} to {next} of {total}; go on with from_line = {}]",
-            first + 1,
-            next + 1
-        ));
-    }
-    Ok(answer)
+fn two_hundred() -> u32 {
+    200
 }
 
-fn text_of(place: &Place) -> Result<String, ToolError> {
-    let about = fs::metadata(&place.path).map_err(|error| explain(place, &error))?;
-    if about.is_dir() {
-        let message = format!("`{}` is a directory; list_files shows what is in it", place.name);
-        return Err(ToolError::invalid_input(message));
-    }
-    if about.len() > FILE_BYTES_MAX {
-        return Err(ToolError::failed(format!(
-            "`{}` has {} bytes; files up to {FILE_BYTES_MAX} bytes can be read",
-            place.name,
-            about.len()
-        )));
-    }
-    let bytes = fs::read(&place.path).map_err(|error| explain(place, &error))?;
-    let size = bytes.len();
-    String::from_utf8(bytes)
-        .map_err(|_| ToolError::failed(format!("`{}` is no text: {size} bytes", place.name)))
+/// Search the text files of the workspace for lines that match a regular expression. Answers with
+/// each file's path, and below it the lines as `NUMBER:LINE`; lines around a match are
+/// `NUMBER-LINE`, and `--` stands where lines are left out. Files are looked at as in glob; those
+/// that are no text are skipped, and long lines are cut. If there is too much, make `pattern`,
+/// `path` or `glob` narrower.
+#[tool(effect = pure)]
+fn grep(args: Grep) -> Result<String, ToolError> {
+    search::search(Path::new(WORKSPACE), &args)
+}
+
+rewake_sdk::tools![read_file, list_files, glob, grep];
+
+/// The part of a text that fits into this many bytes, whole characters only.
+fn head(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
 }

@@ -3,18 +3,26 @@
 //! Knows how to replace a file so that a host that dies leaves the old text or the new one, never
 //! half of it. Does not list or read for the model: another component does, with no write grant.
 
-use std::{fs, path::Path};
+mod edit;
+mod nearest;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::Path,
+};
 
 use rewake_sdk::{
     prelude::*,
     workspace::{Place, WORKSPACE, explain, place},
 };
 
-#[cfg(test)]
-mod tests;
-
 /// The largest text that is written or edited.
-const FILE_BYTES_MAX: usize = 4 << 20;
+const FILE_BYTES_MAX: usize = 16 << 20;
+/// The longest name of the file that is written beside the one that it then replaces.
+const BESIDE_BYTES_MAX: usize = 200;
 
 #[args]
 struct Write {
@@ -24,8 +32,11 @@ struct Write {
     content: String,
 }
 
-/// Write a text file of the workspace, replacing what it held before. To change a part of a file,
-/// use edit_file.
+/// Write a text file of the workspace: makes it, or replaces all that it held. To change a part of
+/// a file, use edit_file.
+// Idempotent: the file holds the same afterwards, however often it is written. For that reason the
+// answer does not tell a new file from one that was replaced: a call that is repeated after its host
+// died meets the file that it made the first time.
 #[tool(effect = idempotent)]
 fn write_file(args: Write) -> Result<String, ToolError> {
     write(Path::new(WORKSPACE), &args)
@@ -35,16 +46,24 @@ fn write_file(args: Write) -> Result<String, ToolError> {
 struct Edit {
     /// The file, relative to the workspace.
     path: String,
-    /// The text to replace, exactly as the file has it, with enough around it to be found once.
+    /// The text to replace, exactly as the file has it: spaces and tabs count, the line numbers of
+    /// read_file are left out. Take enough lines around it for it to be there only once.
     old: String,
-    /// The text to put in its place.
+    /// The text to put in its place. Empty to delete it.
     new: String,
+    /// Replace every place where `old` is. Default: false, it must be there once.
+    #[serde(default)]
+    all: bool,
 }
 
-/// Replace one piece of text in a file of the workspace.
+/// Replace a piece of text in a file of the workspace. Read the file first. If `old` is not there
+/// or not only once, nothing is changed and the answer says what is there instead. Line ends stay
+/// as the file has them. If it is not known whether an edit was done, read the file before you try
+/// again.
+// Once: done a second time it may change another place, or put `new` in twice where that holds `old`.
 #[tool(effect = once)]
 fn edit_file(args: Edit) -> Result<String, ToolError> {
-    edit(Path::new(WORKSPACE), &args)
+    edit::edit(Path::new(WORKSPACE), &args)
 }
 
 rewake_sdk::tools![write_file, edit_file];
@@ -52,72 +71,37 @@ rewake_sdk::tools![write_file, edit_file];
 fn write(root: &Path, args: &Write) -> Result<String, ToolError> {
     let place = file(root, &args.path)?;
     replace(&place, &args.content)?;
-    // The same whether the file was there before: a call that is repeated meets what it did the first time.
     Ok(format!("wrote `{}`: {} bytes", place.name, args.content.len()))
-}
-
-fn edit(root: &Path, args: &Edit) -> Result<String, ToolError> {
-    let place = file(root, &args.path)?;
-    if args.old.is_empty() {
-        return Err(ToolError::invalid_input(
-            "`old` is empty; to make a file or to replace all of it, use write_file",
-        ));
-    }
-    if args.old == args.new {
-        return Err(ToolError::invalid_input("`old` and `new` are the same: nothing would change"));
-    }
-    let text = text_of(&place)?;
-    let line = only_match(&place, &text, &args.old)?;
-    replace(&place, &text.replacen(&args.old, &args.new, 1))?;
-    Ok(format!("changed `{}` at line {line}", place.name))
-}
-
-/// The line at which `old` begins, if it is in the text exactly once.
-fn only_match(place: &Place, text: &str, old: &str) -> Result<usize, ToolError> {
-    // Overlapping matches count: replacing either one would be a guess.
-    let mut lines = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text[from..].find(old).map(|at| from + at) {
-        lines.push(text[..at].matches('\n').count() + 1);
-        from = at + text[at..].chars().next().map_or(1, char::len_utf8);
-    }
-    match lines[..] {
-        [line] => Ok(line),
-        [] => Err(ToolError::invalid_input(format!(
-            "`old` is not in `{}`. It must match exactly, spaces and line ends too: read the file \
-             again and copy the text",
-            place.name
-        ))),
-        _ => {
-            let shown: Vec<String> = lines.iter().take(10).map(ToString::to_string).collect();
-            Err(ToolError::invalid_input(format!(
-                "`old` is in `{}` {} times (line {}): add text around it until it is there once",
-                place.name,
-                lines.len(),
-                shown.join(", ")
-            )))
-        }
-    }
 }
 
 /// A place that can be a file.
 fn file(root: &Path, written: &str) -> Result<Place, ToolError> {
     let place = place(root, written)?;
-    if place.path == root || place.path.is_dir() {
+    if place.path == root || written.ends_with('/') || place.path.is_dir() {
         let message = format!("`{}` is a directory, not a file", place.name);
         return Err(ToolError::invalid_input(message));
     }
+    no_link_on_the_way(root, &place)?;
     Ok(place)
 }
 
-fn text_of(place: &Place) -> Result<String, ToolError> {
-    let about = fs::metadata(&place.path).map_err(|error| explain(place, &error))?;
-    if about.len() > FILE_BYTES_MAX as u64 {
-        return Err(too_large(place, about.len()));
+/// What a path leads to must be what it says: hooks judge it by that, and renaming over a link would replace
+/// the link, not the file that it leads to.
+fn no_link_on_the_way(root: &Path, place: &Place) -> Result<(), ToolError> {
+    let mut path = root.to_path_buf();
+    for (at, name) in place.path.strip_prefix(root).unwrap_or(Path::new("")).iter().enumerate() {
+        path.push(name);
+        if path.is_symlink() {
+            let target = fs::read_link(&path).map_err(|error| explain(place, &error))?;
+            let link: Vec<&str> = place.name.split('/').take(at + 1).collect();
+            return Err(ToolError::invalid_input(format!(
+                "`{}` is a link to `{}`: change what it leads to itself",
+                link.join("/"),
+                target.display()
+            )));
+        }
     }
-    let bytes = fs::read(&place.path).map_err(|error| explain(place, &error))?;
-    String::from_utf8(bytes)
-        .map_err(|_| ToolError::failed(format!("`{}` is no text: it cannot be edited", place.name)))
+    Ok(())
 }
 
 /// Puts a file in place whole: written beside it first, then renamed over it.
@@ -128,14 +112,29 @@ fn replace(place: &Place, text: &str) -> Result<(), ToolError> {
     if let Some(directory) = place.path.parent() {
         fs::create_dir_all(directory).map_err(|error| explain(place, &error))?;
     }
-    let mut beside = place.path.clone().into_os_string();
-    beside.push(".rewake-part");
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &place.path));
+    let name = place.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = &name[..name.floor_char_boundary(BESIDE_BYTES_MAX)];
+    let beside = place.path.with_file_name(format!("{name}.rewake-part"));
+    let written = write_new(&beside, text).and_then(|()| fs::rename(&beside, &place.path));
     written.map_err(|error| {
         // The file is as it was; only the piece beside it may be left, and the next write takes it.
         let _ = fs::remove_file(&beside);
         explain(place, &error)
     })
+}
+
+/// Writes a file that is not there, in place of one that an earlier host left or of a link that someone put
+/// there: that one is taken away, never written through.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let create = || File::create_new(path);
+    let mut file = match create() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            create()?
+        }
+        created => created?,
+    };
+    file.write_all(text.as_bytes())
 }
 
 fn too_large(place: &Place, bytes: u64) -> ToolError {

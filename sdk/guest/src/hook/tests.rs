@@ -87,6 +87,18 @@ fn an_event_tells_what_is_common_to_all() {
     assert_eq!(event.config::<Value>(), Ok(json!({ "deny": ["x"] })));
 }
 
+/// A host that does not say is not taken for one that promises something.
+#[test]
+fn an_event_tells_what_the_tool_can_do() {
+    let told: PreToolUse = event(
+        json!({ "tool_name": "a", "tool_input": {}, "tool_use_id": "1", "effect": "pure", "grants": ["http"] }),
+        json!({}),
+    );
+    assert_eq!((told.effect, told.grants.as_slice()), (Effect::Pure, ["http".to_owned()].as_slice()));
+    let silent: PreToolUse = event(pre_tool_use(json!({})), json!({}));
+    assert_eq!((silent.effect, silent.grants.len()), (Effect::Once, 0));
+}
+
 #[test]
 fn every_event_can_be_read() {
     let use_of_a_tool = |more: Value| {

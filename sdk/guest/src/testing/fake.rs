@@ -2,7 +2,10 @@
 //!
 //! Knows how to play a scripted model and scripted tools, and remembers what the harness did. It
 //! saves and loads the state between steps as the real host does, so a field that serde skips is
-//! found here.
+//! found here; and it keeps a journal as the real host does ([`record`]), so a harness that reads its
+//! own can be tried.
+
+mod record;
 
 use std::{
     cell::{Ref, RefCell},
@@ -41,6 +44,10 @@ struct World {
     title: Option<String>,
     activity: Option<String>,
     seq: u32,
+    turns: u32,
+    /// Steps of the open turn; none: no turn is open.
+    steps: Option<u32>,
+    meanwhile: VecDeque<harness::Message>,
 }
 
 impl World {
@@ -89,7 +96,7 @@ impl Fake {
         fake.0.borrow_mut().info = Info {
             id: "session".to_owned(),
             agent: "agent".to_owned(),
-            turn: "turn".to_owned(),
+            turn: "turn_0".to_owned(),
             instructions: "Be brief.".to_owned(),
             config: JsonText::default(),
         };
@@ -112,20 +119,34 @@ impl Fake {
     /// The model's next reply: none.
     #[must_use]
     pub fn reply_error(self, error: ModelError) -> Self {
-        self.0.borrow_mut().replies.push_back(Err(error));
-        self
+        self.result(Err(error))
     }
 
-    /// The model's next reply, in full.
+    /// The model's next reply: why it ended, and what it holds.
     #[must_use]
     pub fn completion(self, finish: Finish, content: Vec<Content>) -> Self {
-        self.0.borrow_mut().replies.push_back(Ok(Completion {
+        self.result(Ok(Completion {
             model: "scripted".to_owned(),
             content,
             finish,
             usage: Usage::default(),
             context_tokens: None,
-        }));
+        }))
+    }
+
+    /// What comes of asking the model next, in full.
+    #[must_use]
+    pub fn result(self, result: ModelResult) -> Self {
+        self.0.borrow_mut().replies.push_back(result);
+        self
+    }
+
+    /// A message that comes while the next turn runs. A step that ends with
+    /// [`Next::more_with_messages`] has it given to the next one.
+    #[must_use]
+    pub fn meanwhile(self, text: &str) -> Self {
+        let message = super::input(text).messages.remove(0);
+        self.0.borrow_mut().meanwhile.push_back(message);
         self
     }
 
@@ -170,7 +191,7 @@ impl Fake {
     }
 
     /// Runs steps until the harness has no more to do: its state goes through `save` and `load`
-    /// after each, and the later ones take in nothing.
+    /// after each. A turn that waits for answers goes on if this is called with them.
     ///
     /// # Errors
     /// The failure of a step; the state is then what it was before that step.
@@ -179,16 +200,35 @@ impl Fake {
     /// If the state does not survive being saved and loaded, or the turn has 1,000 steps.
     pub fn turn<H: Harness>(&self, harness: &mut H, input: Input) -> Result<Next, Failure> {
         let mut input = input;
-        for step in input.step..input.step + STEPS_MAX {
+        let first = self.0.borrow_mut().begin_turn(&input);
+        for step in first..first + STEPS_MAX {
             input.step = step;
+            self.0.borrow_mut().begin_step(&input);
             let mut running = reloaded(harness);
-            let next = running.step(std::mem::take(&mut input), &self.session())?;
+            let ended = running.step(std::mem::take(&mut input), &self.session());
+            let next = ended.inspect_err(|failure| self.0.borrow_mut().failed(failure))?;
             *harness = reloaded(&running);
-            if next != Next::More {
+            self.0.borrow_mut().end_step(&next);
+            if !next.goes_on() {
                 return Ok(next);
+            }
+            if next != Next::More {
+                input.messages = self.0.borrow_mut().steer();
             }
         }
         panic!("the turn has taken {STEPS_MAX} steps and the harness still wants more");
+    }
+
+    /// Forgets the open turn, whose end the test wrote with [`Fake::entry`]: the next message opens
+    /// another one.
+    pub fn close_turn(&self) {
+        self.0.borrow_mut().steps = None;
+    }
+
+    /// The journal, in order.
+    #[must_use]
+    pub fn journal(&self) -> Vec<JournalEvent> {
+        self.0.borrow().journal.clone()
     }
 
     /// What the model was asked, in order.
@@ -251,10 +291,12 @@ impl Calls for Fake {
         let mut world = self.0.borrow_mut();
         world.requests.push(request);
         let asked = world.requests.len();
-        world.replies.pop_front().unwrap_or_else(|| {
+        let result = world.replies.pop_front().unwrap_or_else(|| {
             let had = asked - 1;
             Err(ModelError::Rejected(format!("the fake has only {had} replies")))
-        })
+        });
+        world.record_model(&result);
+        result
     }
 
     fn tools(&self) -> Vec<ToolDef> {
@@ -277,7 +319,10 @@ impl Calls for Fake {
                 ToolResult::new(&tool_use.id, Outcome::Error, text)
             }
         };
-        uses.iter().map(call).collect()
+        let results: Vec<ToolResult> = uses.iter().map(call).collect();
+        drop(world);
+        self.0.borrow_mut().record_tools(uses, &results);
+        results
     }
 
     fn info(&self) -> Info {
@@ -306,7 +351,7 @@ impl Calls for Fake {
     fn say(&self, parts: &[Part]) -> u32 {
         let mut world = self.0.borrow_mut();
         let text = text_of(parts);
-        let data = JsonText::from(serde_json::json!({ "text": text }));
+        let data = JsonText::from(serde_json::json!({ "parts": [{ "type": "text", "text": text }] }));
         world.said.push(text);
         world.append("agent.message", data)
     }
@@ -321,7 +366,10 @@ impl Calls for Fake {
     }
 
     fn set_title(&self, title: &str) {
-        self.0.borrow_mut().title = Some(title.chars().take(64).collect());
+        let title: String = title.chars().take(64).collect();
+        let mut world = self.0.borrow_mut();
+        world.append("agent.title", JsonText::from(serde_json::json!({ "title": title })));
+        world.title = Some(title);
     }
 
     fn set_activity(&self, line: &str) {

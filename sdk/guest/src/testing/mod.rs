@@ -30,7 +30,7 @@ pub use fake::Fake;
 use serde_json::Value;
 
 use crate::{
-    harness::{Input, Message, Sender},
+    harness::{Answer, Input, Message, Sender},
     hook::{Event, Firing},
     http,
     json::JsonText,
@@ -94,6 +94,19 @@ pub fn input(text: impl Into<String>) -> Input {
             at: "2026-01-01T00:00:00.000Z".to_owned(),
             parts: vec![Part::Text(text.into())],
             origin: None,
+        }],
+        ..Input::default()
+    }
+}
+
+/// The input of a step that an operator's answer woke: to this question, as JSON text.
+pub fn answer(question: impl Into<String>, value: impl Into<String>) -> Input {
+    Input {
+        step: 1,
+        answers: vec![Answer {
+            question: question.into(),
+            sender: Sender::Operator("operator".to_owned()),
+            value: JsonText::from_text(value.into()),
         }],
         ..Input::default()
     }

@@ -106,17 +106,18 @@ fn the_host_in_memory_answers_as_scripted_and_remembers() {
     assert_eq!(results[0], ToolResult::new(&uses[0].id, Outcome::Ok, "done"));
     assert_eq!((results[1].id.as_str(), results[1].outcome), ("2", Outcome::Error));
 
-    assert_eq!(cx.say("hello"), 2);
+    let seq = cx.say("hello");
     assert!(cx.emit("turn.completed", &1).is_err());
-    assert_eq!(cx.emit("custom.note", &1).ok(), Some(3));
+    assert_eq!(cx.emit("custom.note", &1).ok(), Some(seq + 1));
     cx.set_title(&"x".repeat(100));
     assert_eq!(host.title().map(|title| title.len()), Some(64));
     assert!(cx.spawn(&crate::session::Child::default()).is_err());
 
     let kinds =
         |slice: &Slice| -> Vec<String> { cx.events(slice).into_iter().map(|event| event.kind).collect() };
-    assert_eq!(kinds(&Slice::default()), ["user.message", "agent.message", "custom.note"]);
-    let newest = Slice { newest_first: true, limit: 1, before: Some(3), ..Slice::default() };
+    let all = kinds(&Slice::default());
+    assert_eq!(all[all.len() - 3..], ["agent.message", "custom.note", "agent.title"]);
+    let newest = Slice { newest_first: true, limit: 1, before: Some(seq + 1), ..Slice::default() };
     assert_eq!(kinds(&newest), ["agent.message"]);
     let named = Slice { after: 1, kinds: vec!["custom.note".to_owned()], ..Slice::default() };
     assert_eq!(kinds(&named), ["custom.note"]);
@@ -141,6 +142,49 @@ fn outcomes_have_words_and_hooks_are_heard() {
 
     let fine = ToolResult::new("1", Outcome::Ok, "yes");
     assert_eq!(fine.clone().in_words(), fine);
+}
+
+#[test]
+fn an_unknown_outcome_says_what_may_be_done_again() {
+    let told = |effect| {
+        let result = ToolResult::new("1", Outcome::Unknown, "").in_words_of(effect);
+        result.parts[0].as_text().map(str::to_owned).unwrap_or_default()
+    };
+    assert!(told(Effect::Pure).contains("call it again"));
+    assert!(told(Effect::Idempotent).contains("look before"));
+    assert!(told(Effect::Once).contains("may do it twice"));
+}
+
+/// Asks once, then says what it was told; people can steer it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Asks;
+
+impl Harness for Asks {
+    const STATE_VERSION: u32 = 1;
+
+    fn step(&mut self, input: Input, cx: &Session) -> Result<Next, Failure> {
+        cx.say(input.text());
+        match input.step {
+            1 => Ok(Next::more_with_messages()),
+            2 => Ok(Next::Ask(vec![Question { id: "q".to_owned(), ..Question::default() }])),
+            _ => Ok(Next::Done),
+        }
+    }
+}
+
+#[test]
+fn the_host_in_memory_steers_and_waits_for_answers() {
+    let host = Fake::new().meanwhile("faster");
+    assert!(matches!(host.turn(&mut Asks, testing::input("go")), Ok(Next::Ask(_))));
+    assert_eq!(host.turn(&mut Asks, testing::answer("q", "\"yes\"")), Ok(Next::Done));
+    assert_eq!(host.said(), ["go", "faster", ""]);
+    let kinds: Vec<String> = host.journal().into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "step.started").count(), 3);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "turn.started").count(), 1);
+    for kind in ["turn.steered", "question.asked", "turn.waiting", "user.answer"] {
+        assert!(kinds.iter().any(|one| one == kind), "{kind}: {kinds:?}");
+    }
+    assert_eq!(kinds.last().map(String::as_str), Some("turn.completed"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A hook that does what its configuration says: `deny`, `ask` and `allow` name tools, `trap_on`
 //! names tools and events, each with commas between; `sleep_ms` comes first; `context` is added, and where
-//! it is `heard`, what the hook was told, or `common`, what every hook is told. `block`, `end_turn` name tools and events; `input` and `output`
+//! it is `heard`, what the hook was told, `common`, what every hook is told, or `can`, what the tool can do. `block`, `end_turn` name tools and events; `input` and `output`
 //! replace, `title` names the session.
 
 use std::{thread, time::Duration};
@@ -42,7 +42,7 @@ impl Config {
     /// What is added, replaced and ended on `name`; `heard` is what the hook was told.
     fn finish(self, name: &str, verdict: Verdict, heard: String) -> Verdict {
         let mut verdict = match self.context.as_deref() {
-            Some("heard" | "common") => verdict.with_context(heard),
+            Some("heard" | "common" | "can") => verdict.with_context(heard),
             Some(context) => verdict.with_context(context),
             None => verdict,
         };
@@ -79,6 +79,7 @@ fn before_tool(event: PreToolUse) -> Result<Verdict> {
     verdict.updated_input = config.input.clone().map(JsonText::from_text);
     let heard = match config.context.as_deref() {
         Some("common") => common(&event.common),
+        Some("can") => format!("{tool} is {:?} and may use {}", event.effect, event.grants.join(", ")),
         _ => format!("{tool} {}", event.tool_input.as_str()),
     };
     Ok(config.finish(tool, verdict, heard))

@@ -22,7 +22,10 @@ impl Script {
     pub(super) fn perform(&mut self, op: Op, cx: &Session) -> Result<Option<Next>, Failure> {
         match op {
             Op::Tools { uses } => self.call(uses, cx),
-            Op::Model { text } => self.ask_model(text, cx)?,
+            Op::Model { text, patient } => match self.ask_model(text, cx) {
+                Err(failure) if patient => self.learn(format!("no answer: {}", failure.code)),
+                asked => asked?,
+            },
             Op::Say { text } => self.learn_seq("said", cx.say(text)),
             Op::Clock => self.learn(format!("clock: {}", now_ms())),
             Op::Random => self.learn_random()?,

@@ -3,6 +3,7 @@
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{Asker, Question, QuestionAsked, Scope, TurnFailed};
 use rewake_core::ids::{Digest, Timestamp};
+use rewake_core::money::Usd;
 use rewake_runtime::baseline::Thing;
 use rewake_wire::Usage;
 
@@ -41,6 +42,7 @@ fn a_failed_turn_that_no_case_speaks_of_is_told() {
         detail: "it trapped".into(),
         scope: Scope::Turn,
         usage: Usage::default(),
+        cost: Usd::ZERO,
     };
     let entries = [entry(1, failed.into())];
     let told = |case: &SessionCase| check_turns(case, &entries).map(|finding| finding.what);

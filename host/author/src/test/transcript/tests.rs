@@ -2,11 +2,13 @@
 
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
-    AgentMessage, Class, Fact, HookStarted, HookVerdict, Lost, RequestedUse, SessionLoaded, Source,
-    StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnCompleted, TurnFailed, UserMessage,
+    AgentMessage, Class, Custom, Fact, HookStarted, HookVerdict, Lost, RequestedUse, SessionLoaded, Source,
+    StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnCompleted, TurnFailed, TurnWaiting,
+    UserMessage, WaitOn,
 };
 use rewake_core::fact::{Decision, FileAudit, HookEvent, Scope};
 use rewake_core::ids::{Digest, HostId, SessionId, Timestamp};
+use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Part, Sender, Usage};
 
 use super::{Transcript, without_digests};
@@ -80,7 +82,7 @@ fn say(text: &str) -> (Place, Fact) {
 #[test]
 fn what_was_said_and_done_is_told_in_order() {
     let hello = UserMessage { n: 1, sender: Sender::Operator("a".into()), parts: vec![Part::text("Hello.")] };
-    let done = TurnCompleted { steps: 1, usage: Usage::default() };
+    let done = TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO };
     let transcript = of(vec![
         (Place::turn(1), hello.into()),
         requested(&["a", "b"]),
@@ -182,9 +184,27 @@ fn a_failure_is_one_line_of_its_detail() {
         code: "trapped".into(),
         detail: "wasm trap: unreachable\nat 0x1234".into(),
         usage: Usage::default(),
+        cost: Usd::ZERO,
     };
     let transcript = of(vec![(Place::turn(1), failed.into())]);
     assert_eq!(transcript.lines, ["turn 1 failed (trapped): wasm trap: unreachable"]);
+}
+
+#[test]
+fn an_authors_entry_is_told_without_seqs_and_counts_of_tokens() {
+    let data = serde_json::json!({ "to_seq": 7, "seq": 1, "tokens_before": 5, "kept": [{ "from_seq": 2, "text": "a" }], "sequel": 3 });
+    let said = of(vec![(Place::turn(1), Custom { kind: "custom.note".into(), data }.into())]);
+    assert_eq!(said.text(), "custom.note {\"kept\":[{\"text\":\"a\"}],\"sequel\":3}\n");
+}
+
+#[test]
+fn a_step_that_only_lets_messages_in_is_no_wait() {
+    let wait = |until: i64| {
+        let on = WaitOn::Time { until: Some(Timestamp(until)), on_message: true };
+        (Place::turn(1), TurnWaiting { on }.into())
+    };
+    assert_eq!(of(vec![wait(0), say("go")]).text(), of(vec![say("go")]).text());
+    assert!(of(vec![wait(1)]).text().contains("waits for a message or a time"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use rewake_core::fact::{HookEvent, OnError, PluginKind};
+use rewake_core::money::Usd;
 use serde_spanned::Spanned;
 
 use super::asks::Asks;
@@ -58,6 +59,8 @@ pub struct Agent {
     pub instructions: Option<Instructions>,
     /// A model by the name that the operator gives it.
     pub model: Option<Spanned<String>>,
+    /// The most that the models of a session may cost.
+    pub max_usd: Option<Usd>,
     /// The file that the scripted model plays.
     pub script: Option<Spanned<String>>,
     /// A harness: a component of this bundle, or `scope/name:component`.

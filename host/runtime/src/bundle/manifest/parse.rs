@@ -125,6 +125,7 @@ fn agent(fields: Fields<'_>) -> Agent {
             .map(Instructions::File)
             .or_else(|| text.map(|text| Instructions::Text(text.into_inner()))),
         model: fields.some_text("model"),
+        max_usd: fields.usd("max_usd", "an amount in USD").map(Spanned::into_inner),
         script: fields.parsed("script", "a path", file_path),
         harness: fields.parsed("harness", "a component's name", harness),
         tools: tools(&fields),

@@ -173,7 +173,7 @@ fn missing_and_wrong_files_are_named_where_the_manifest_names_them() {
             ("s.toml", b"[[reply]]\ntxt = 1\n"),
         ],
         &[
-            "2:1 not a script: unknown field `txt`, expected one of `text`, `use`, `delay_ms` | -",
+            "2:1 not a script: unknown field `txt`, expected one of `text`, `use`, `delay_ms`, `unavailable` | -",
             "8:10 `out/words.wasm` is a hook, not a tool: it does not export rewake:plugin/tool@0.1.0 | write kind = \"hook\", or build the tool and name it here",
         ],
     );

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rewake_core::fact::OnError;
 use rewake_core::grant::Access;
+use rewake_core::money::Usd;
 
 use super::super::{
     ConfigType, FsSource, HookEvent, Instructions, Limits, Manifest, Matcher, PluginKind, ToolPick, Use,
@@ -248,6 +249,16 @@ fn keys_written_above_a_table_are_sent_to_their_own() {
 }
 
 #[test]
+fn an_amount_is_read_exactly() {
+    for (written, nanos) in [("2", 2_000_000_000), ("0.1", 100_000_000), ("\"$1.000000001\"", 1_000_000_001)]
+    {
+        let text = format!("{HEAD}[agent]\nmax_usd = {written}\n");
+        let manifest = Manifest::parse(&text, "bundle.toml").expect("it is well-formed");
+        assert_eq!(manifest.agent.unwrap().max_usd.map(Usd::nanos), Some(nanos), "{written}");
+    }
+}
+
+#[test]
 fn an_agent_s_mistakes() {
     check(
         "[agent]\ninstructions = \"x\"\ninstructions_file = \"x.md\"\n",
@@ -261,6 +272,16 @@ fn an_agent_s_mistakes() {
             "7:26 `tools` must be an array of names, patterns and { from, as } entries, and this is a number | -",
             "7:29 all tools of acme/files cannot get one name | rename one tool: { from = \"scope/name:tool\", as = \"new_name\" }",
         ],
+    );
+    check(
+        "[agent]\nmax_usd = -1.5\n",
+        &[
+            "7:11 `max_usd` is no amount: \"-1.5\" is no amount in USD: write a number such as 2.50, with at most 9 decimals | -",
+        ],
+    );
+    check(
+        "[agent]\nmax_usd = true\n",
+        &["7:11 `max_usd` must be an amount in USD, and this is true or false | -"],
     );
     check(
         "[agent]\nharness = \"t\"\n[component.t]\nkind = \"tool\"\nsource = \"t.wasm\"\n",

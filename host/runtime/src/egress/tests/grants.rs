@@ -20,7 +20,7 @@ async fn host_port_scheme_and_method_must_all_be_granted() {
     let no_port = grant(Scheme::Http, "127.0.0.1", &["GET"]);
     denied(fetch(&network, &[no_port], &get(server.url("/"))).await, "is not granted");
     let secure = grant(Scheme::Https, &server.address.to_string(), &["GET"]);
-    denied(fetch(&network, &[secure], &get(server.url("/"))).await, "is not granted");
+    denied(fetch(&network, &[secure], &get(server.url("/"))).await, "Granted: https://127.0.0.1:");
     let post = HttpCall { method: "POST".into(), ..get(server.url("/")) };
     denied(fetch(&network, &grants, &post).await, "POST to");
     let lower = HttpCall { method: "get".into(), ..get(server.url("/")) };

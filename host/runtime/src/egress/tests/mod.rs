@@ -1,6 +1,7 @@
 //! The way out, against servers in this process and names that mean what a test says.
 
 mod grants;
+mod models;
 mod redirects;
 mod secrets;
 mod sizes;
@@ -159,7 +160,7 @@ fn over(network: &Fake) -> Egress {
 }
 
 fn trusting(network: &Fake, limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Egress {
-    Egress { network: Box::new(network.clone()), ..Egress::new(limits, authorities).unwrap() }
+    Egress { network: Arc::new(network.clone()), ..Egress::new(limits, authorities).unwrap() }
 }
 
 fn get(url: impl Into<String>) -> HttpCall {

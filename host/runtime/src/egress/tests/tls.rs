@@ -9,13 +9,13 @@ use super::*;
 use crate::egress::authorities;
 
 /// An authority of this test's own.
-struct Authority {
+pub(super) struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new(name: &str) -> Authority {
+    pub(super) fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, name);
@@ -24,12 +24,12 @@ impl Authority {
         Authority { pem, issuer: Issuer::new(params, key) }
     }
 
-    fn trusted(&self) -> Vec<CertificateDer<'static>> {
+    pub(super) fn trusted(&self) -> Vec<CertificateDer<'static>> {
         authorities(self.pem.as_bytes()).unwrap()
     }
 
     /// How a server speaks TLS that it has certified for these names.
-    fn certify(&self, names: &[&str], year_end: i32) -> Arc<ServerConfig> {
+    pub(super) fn certify(&self, names: &[&str], year_end: i32) -> Arc<ServerConfig> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.not_before = date_time_ymd(2001, 1, 1);
@@ -45,7 +45,7 @@ impl Authority {
 }
 
 /// A server that answers over TLS with what it was asked, and keeps that.
-async fn secure(config: Arc<ServerConfig>) -> Server {
+pub(super) async fn secure(config: Arc<ServerConfig>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -68,7 +68,7 @@ async fn secure(config: Arc<ServerConfig>) -> Server {
     Server { address, asked }
 }
 
-const YEAR_FAR: i32 = 2999;
+pub(super) const YEAR_FAR: i32 = 2999;
 
 async fn asking(egress: &Egress, grants: &[HttpGrant], url: &str) -> Result<HttpAnswer, HttpFailure> {
     let secrets = BTreeMap::from([(("test/b".to_owned(), "key".to_owned()), Secret::new(CANARY))]);

@@ -18,6 +18,7 @@ tool = "list_files"
 
 [[reply]]
 text = "Done."
+unavailable = 2
 "#;
 
 const JSON: &str = r#"{
@@ -30,7 +31,7 @@ const JSON: &str = r#"{
         { "tool": "list_files" }
       ]
     },
-    { "text": "Done." }
+    { "text": "Done.", "unavailable": 2 }
   ]
 }"#;
 
@@ -44,6 +45,7 @@ fn both_forms_say_the_same() {
     assert_eq!(first.uses[0].tool, "read_file");
     assert_eq!(first.uses[0].input, json!({ "path": "a.txt", "lines": [1, 2], "deep": { "x": 1.5 } }));
     assert_eq!(first.uses[1].input, json!({}));
+    assert_eq!((first.unavailable, script.reply(1).map(|reply| reply.unavailable)), (0, Some(2)));
     assert_eq!(script.reply(1).and_then(|reply| reply.text.as_deref()), Some("Done."));
     assert_eq!(script.reply(2), None);
     assert_eq!(script.past_end(), "the script has only 2 replies");

@@ -1,9 +1,11 @@
-//! What is denied, and what is not.
+//! Paths that are protected, and what a session is told at its start.
 
+use rewake_sdk::prelude::*;
 use rewake_sdk::testing;
 use serde_json::{Value, json};
 
-use super::*;
+use super::judged;
+use crate::{greet, guard};
 
 fn asked(input: Value, config: Value) -> Verdict {
     let event = json!({ "tool_name": "write_file", "tool_input": input, "tool_use_id": "1" });
@@ -49,6 +51,24 @@ fn the_operator_says_what_is_protected() {
     assert_eq!(decision("a", json!({ "protected": " , " })), Decision::None);
 }
 
+/// Names get bypassed, capabilities do not.
+#[test]
+fn whatever_may_write_files_is_denied_what_is_protected() {
+    let decided = |tool, input, grants: &[&str]| judged(tool, input, ("once", grants), json!({})).decision;
+    assert_eq!(decided("move_file", json!({ "path": "a/.env" }), &["fs-rw"]), Decision::Deny);
+    assert_eq!(decided("move_file", json!({ "path": ["b", ".git/x"] }), &["fs-rw"]), Decision::Deny);
+    assert_eq!(decided("move_file", json!({ "path": 1 }), &["fs-rw"]), Decision::Deny);
+    assert_eq!(decided("read_file", json!({ "path": ".env" }), &["fs-ro"]), Decision::None);
+    assert_eq!(decided("publish", json!({}), &["fs-rw"]), Decision::None);
+}
+
+#[test]
+fn the_operator_says_which_arguments_are_paths() {
+    let config = json!({ "path_arguments": "path, to" });
+    let input = json!({ "path": "a", "to": ".env" });
+    assert_eq!(judged("move_file", input, ("once", &["fs-rw"]), config).decision, Decision::Deny);
+}
+
 #[test]
 fn what_cannot_be_judged_is_denied() {
     for input in [json!({}), json!({ "path": 1 }), json!("x")] {
@@ -67,4 +87,27 @@ fn the_source_is_named() {
         let context = greet(event).expect("a verdict").context.expect("a context");
         assert!(context.contains(source) && context.lines().count() == 1, "{context}");
     }
+}
+
+fn told(source: &str, config: Value) -> String {
+    greet(testing::event(json!({ "source": source }), config)).expect("a verdict").context.expect("a context")
+}
+
+#[test]
+fn a_new_session_is_told_what_the_operator_wants_told() {
+    let config = || json!({ "context": "\nAsk before you publish.\n" });
+    assert_eq!(told("startup", config()), "This session is new (startup).\nAsk before you publish.");
+    assert_eq!(told("resume", config()).lines().count(), 1);
+}
+
+#[test]
+fn rules_that_cannot_be_read_are_told_at_the_start_and_deny_everything() {
+    let config = || json!({ "rules": "# fine\ndeny * pth=.env" });
+    let words = "it denies every tool: line 2, column 8: `pth` is no condition";
+    for source in ["startup", "resume"] {
+        assert!(told(source, config()).contains(words), "{}", told(source, config()));
+    }
+    let verdict = judged("read_file", json!({}), ("pure", &[]), config());
+    assert_eq!(verdict.decision, Decision::Deny);
+    assert!(verdict.reason.is_some_and(|reason| reason.contains(words)));
 }

@@ -1,0 +1,95 @@
+//! Calls of models: what they may begin with, what they cost, and what is kept of them for the next one.
+
+use rewake_wire::Usage;
+
+use super::{Applied, call};
+use crate::effect::Effect;
+use crate::entry::Entry;
+use crate::error::Refusal;
+use crate::fact::{CallRetried, Fact, ModelCompleted, ModelOutcome, ModelStarted};
+use crate::limits;
+use crate::money::Usd;
+use crate::session::{CallKind, OpenCall, Session};
+
+/// What a session may still spend, beside what is reserved already; none: as much as it likes.
+pub(crate) fn check_started(session: &Session, body: &ModelStarted) -> Result<(), Refusal> {
+    check_cap(session, session.committed(), body.reserved)
+}
+
+/// Whether a model may be asked once more, and what that is said to have cost and to cost.
+pub(crate) fn check_retried(session: &Session, open: &OpenCall, body: &CallRetried) -> Result<(), Refusal> {
+    match &body.why {
+        // Nobody knows what the attempt cost that died with its host.
+        None if body.cost != open.reserved => {
+            return Err(Refusal::Rule(
+                "an attempt that is not known to have ended counts as what it reserved",
+            ));
+        }
+        Some(_) if body.n > limits::MODEL_RETRIES_MAX => {
+            return Err(Refusal::Rule("the model was asked as often as it may be"));
+        }
+        _ => {}
+    }
+    let others = session.committed().minus(open.committed());
+    check_cap(session, others.plus(open.counted).plus(body.cost), body.reserved)
+}
+
+/// What reserves nothing cannot pass a cap: it is free, or recorded as not sent.
+fn check_cap(session: &Session, committed: Usd, reserved: Usd) -> Result<(), Refusal> {
+    match session.pins().agent.max_usd {
+        Some(max) if !reserved.is_zero() && committed.plus(reserved) > max => {
+            Err(Refusal::Rule("a model is asked only if its cost is sure to stay within the session's cap"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn started(session: &mut Session, entry: &Entry, body: &ModelStarted) -> Applied {
+    call::started(session, entry, CallKind::Model, Effect::Idempotent)?;
+    if let Some(open) = session.calls.get_mut(&entry.seq) {
+        open.reserved = body.reserved;
+    }
+    session.asked.started(body);
+    Ok(())
+}
+
+pub(crate) fn lost(session: &mut Session, start: u64) -> Applied {
+    let committed = session.calls.get(&start).map_or(Usd::ZERO, OpenCall::committed);
+    call::ended(session, start, CallKind::Model)?;
+    spend(session, committed);
+    Ok(())
+}
+
+pub(crate) fn completed(session: &mut Session, body: &ModelCompleted) -> Applied {
+    let counted = session.calls.get(&body.start).map_or(Usd::ZERO, |open| open.counted);
+    call::ended(session, body.start, CallKind::Model)?;
+    spend(session, counted.plus(body.cost));
+    if let ModelOutcome::Completion { usage, .. } = &body.outcome {
+        count(session, *usage);
+        remember(session, body.start, *usage);
+    }
+    Ok(())
+}
+
+fn spend(session: &mut Session, cost: Usd) {
+    session.spent = session.spent.plus(cost);
+    if let Some(turn) = &mut session.turn {
+        turn.spent = turn.spent.plus(cost);
+    }
+}
+
+fn count(session: &mut Session, usage: Usage) {
+    session.usage = session.usage.plus(usage);
+    if let Some(turn) = &mut session.turn {
+        turn.usage = turn.usage.plus(usage);
+    }
+}
+
+/// A call ends in the step that it began in, so its start is among what a re-run of that would claim.
+fn remember(session: &mut Session, start: u64, usage: Usage) {
+    let Some(step) = session.turn.as_ref().and_then(|turn| turn.step.as_ref()) else { return };
+    let start = step.entries.iter().rev().find(|entry| entry.seq == start);
+    if let Some(Fact::ModelStarted(started)) = start.map(|entry| &entry.fact) {
+        session.asked.completed(started, usage.total());
+    }
+}

@@ -1,0 +1,201 @@
+//! `model.complete`: an idempotent effect, recorded by its start and its end (journal.md R5). Before anything is
+//! sent, what it can cost is reserved, and what could pass the session's cap is not sent at all.
+
+mod attempts;
+mod bound;
+mod price;
+
+use rewake_bindings::model::{self, Request};
+use rewake_core::entry::{Draft, Place};
+use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
+use rewake_core::ids::Digest;
+use rewake_core::limits::cut;
+use rewake_core::money::Usd;
+use rewake_core::replay::Recorded;
+use wasmtime::Result;
+
+use self::attempts::Announced;
+use self::price::Terms;
+use super::StepImports;
+use crate::convert::{model_out, request_digest};
+use crate::live::Live;
+use crate::providers::Resolved;
+use crate::sent::Pieces;
+
+const FUNCTION: &str = "model.complete";
+/// Bytes of a model's name.
+const MODEL_NAME_BYTES_MAX: usize = 256;
+
+/// What the guest is told.
+type Answer = std::result::Result<model::Completion, model::Error>;
+
+pub(super) async fn complete(imports: &mut StepImports, request: Request) -> Result<Answer> {
+    if let Some(name) = request.model.as_ref().filter(|name| name.len() > MODEL_NAME_BYTES_MAX) {
+        imports.recorder.count(FUNCTION);
+        return Ok(Err(model::Error::Rejected(format!("there is no model {:?}", cut(name, 100)))));
+    }
+    let digest = request_digest(&request);
+    let (place, recorded) = imports.recorder.begin(FUNCTION)?;
+    match &recorded {
+        None => {
+            let call = Call::new(imports, &request, digest, place);
+            call.first(imports).await
+        }
+        Some(recorded) => {
+            let start = claim(imports, recorded, digest)?;
+            if let Some(end) = recorded.ended(0) {
+                return Ok(ended(&end.fact));
+            }
+            let call = Call::new(imports, &request, digest, place);
+            call.again(imports, start, recorded).await
+        }
+    }
+}
+
+/// One call, before anything of it is sent.
+struct Call<'a> {
+    place: Place,
+    request: &'a Request,
+    pieces: Pieces,
+    started: ModelStarted,
+    /// The model and what asking it can cost; or what comes of a call that cannot be made.
+    model: std::result::Result<(Resolved, Terms), ModelOutcome>,
+}
+
+impl<'a> Call<'a> {
+    fn new(imports: &StepImports, request: &'a Request, digest: Digest, place: Place) -> Call<'a> {
+        let (cx, asked) = (&imports.cx, &imports.recorder.spending.asked);
+        let agent = &cx.created.agent;
+        let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
+        let resolved = cx.models.resolve(cx, &name).map_err(ModelOutcome::Rejected);
+        let pieces = Pieces::of(request, asked);
+        let mut started = ModelStarted {
+            model: name,
+            provider: resolved.as_ref().ok().and_then(|model| model.provider.clone()),
+            request: digest,
+            messages: u32::try_from(request.messages.len()).unwrap_or(u32::MAX),
+            stored: Some(pieces.stored),
+            reserved: Usd::ZERO,
+        };
+        let counted = asked.counted(&started, |messages| pieces.through(messages));
+        let input = bound::input_tokens_max(request, counted);
+        let model = resolved.and_then(|model| {
+            let tokens = (input, u64::from(request.max_tokens.unwrap_or(model.output_tokens_max)));
+            let is_scripted = model.provider.is_none();
+            let terms = Terms::new(&started.model, model.price, is_scripted, agent.max_usd, tokens)?;
+            Ok((model, terms))
+        });
+        if let Ok((_, terms)) = &model {
+            started.reserved = terms.reserved;
+        }
+        Call { place, request, pieces, started, model }
+    }
+
+    /// Nothing of it is recorded.
+    async fn first(mut self, imports: &mut StepImports) -> Result<Answer> {
+        let committed = imports.recorder.spending.committed;
+        let blobs = std::mem::take(&mut self.pieces.blobs);
+        let refused = match &self.model {
+            Err(refused) => Some(refused.clone()),
+            Ok((_, terms)) => terms.over(committed),
+        };
+        if refused.is_some() {
+            self.started.reserved = Usd::ZERO;
+        }
+        // What is not sent need not be on the disk before its end: they share a commit.
+        let started = vec![Draft::agent(self.place, self.started.clone())];
+        let entries = imports.recorder.record_with(self.place, started, blobs, refused.is_none()).await?;
+        imports.recorder.spending.asked.started(&self.started);
+        let start = entries[0].seq;
+        match refused {
+            Some(outcome) => self.not_sent(imports, start, outcome, Usd::ZERO).await,
+            None => {
+                imports.recorder.spending.next(Usd::ZERO, Usd::ZERO, self.started.reserved);
+                self.ask(imports, start, 0).await
+            }
+        }
+    }
+
+    /// Its host died in it: it is made again, and what that attempt cost nobody knows.
+    async fn again(self, imports: &mut StepImports, start: u64, recorded: &Recorded) -> Result<Answer> {
+        let place = self.place;
+        let Some(n) = imports.recorder.next_try(start) else {
+            let lost = Draft::system(place, ModelLost { start, why: Lost::Limit });
+            imports.recorder.record(place, vec![lost], true).await?;
+            return Ok(Err(unknown()));
+        };
+        let cost = recorded.reserved();
+        let terms = match &self.model {
+            Err(refused) => {
+                let refused = refused.clone();
+                return self.not_sent(imports, start, refused, cost).await;
+            }
+            Ok((_, terms)) => terms,
+        };
+        // What died counts whole, so it stays committed.
+        if let Some(over) = terms.over(imports.recorder.spending.committed) {
+            return self.not_sent(imports, start, over, cost).await;
+        }
+        let reserved = terms.reserved;
+        let retried = CallRetried { start, n, why: None, cost, reserved };
+        imports.recorder.record(place, vec![Draft::system(place, retried)], true).await?;
+        imports.recorder.spending.next(cost, cost, reserved);
+        imports.recorder.port().show(Live::DeltaReset { start, attempt: n }).await;
+        self.ask(imports, start, n).await
+    }
+
+    async fn ask(&self, imports: &mut StepImports, start: u64, attempt: u32) -> Result<Answer> {
+        let (model, terms) = match &self.model {
+            Ok((model, terms)) => (model, terms),
+            Err(refused) => return Ok(model_out(refused)),
+        };
+        let Call { place, request, started, .. } = self;
+        let call = Announced { place: *place, start, attempt, request, started, model, terms };
+        let outcome = call.ask(imports).await?;
+        Ok(model_out(&outcome))
+    }
+
+    /// Records what comes of a call that is not made, or not again.
+    async fn not_sent(
+        &self,
+        imports: &mut StepImports,
+        start: u64,
+        outcome: ModelOutcome,
+        cost: Usd,
+    ) -> Result<Answer> {
+        let answer = model_out(&outcome);
+        let completed = ModelCompleted { start, outcome, cost, ms: 0 };
+        imports.recorder.record(self.place, vec![Draft::agent(self.place, completed)], false).await?;
+        Ok(answer)
+    }
+}
+
+/// Compares what is asked with what is recorded; returns the start's seq.
+fn claim(imports: &mut StepImports, recorded: &Recorded, digest: Digest) -> Result<u64> {
+    match recorded.first().map(|entry| (entry.seq, &entry.fact)) {
+        Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
+        Some((seq, Fact::ModelStarted(started))) => {
+            let (expected, got) = (started.request.to_hex(), digest.to_hex());
+            Err(imports.recorder.differs(
+                seq,
+                "request",
+                format!("{FUNCTION} of {expected}"),
+                format!("{FUNCTION} of {got}"),
+            ))
+        }
+        _ => {
+            Err(imports.recorder.differs(recorded.seq(), "function", "another call".into(), FUNCTION.into()))
+        }
+    }
+}
+
+fn ended(fact: &Fact) -> Answer {
+    match fact {
+        Fact::ModelCompleted(completed) => model_out(&completed.outcome),
+        _ => Err(unknown()),
+    }
+}
+
+fn unknown() -> model::Error {
+    model::Error::Unavailable("the host died each time the model was asked; it is not asked again".into())
+}

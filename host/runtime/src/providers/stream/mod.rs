@@ -1,0 +1,97 @@
+//! An answer as it comes: the frames of a stream, read into pieces that are shown and into the whole that is
+//! recorded. The frames themselves are read, not what the library makes of them: it loses order, ends, counts and
+//! a tool's input as the model wrote it.
+//!
+//! Knows frames; not where they come from. What a provider sends is untrusted: each bound has a name.
+
+mod anthropic;
+mod openai;
+#[cfg(test)]
+mod tests;
+
+use rewake_core::fact::{ModelContent, ModelFinish};
+use rewake_wire::Usage;
+use serde_json::Value;
+
+use super::request::Maker;
+use super::spec::Protocol;
+use crate::live::Delta;
+
+/// Bytes of all that a model says in one answer.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
+/// Blocks, or tool uses, of one answer.
+const BLOCKS_MAX: usize = 1_024;
+
+/// The bytes of an answer are too many, or a frame is not what the protocol says; or the provider says that it
+/// cannot go on.
+#[derive(Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// Not what the protocol says: what is wrong.
+    Malformed(String),
+    /// The provider's own error, as it came.
+    Said(Value),
+}
+
+/// An answer, whole.
+#[derive(Debug, PartialEq)]
+pub(super) struct Answer {
+    /// The model that the provider says has answered.
+    pub(super) model: Option<String>,
+    pub(super) content: Vec<ModelContent>,
+    pub(super) finish: ModelFinish,
+    /// None: the provider did not count.
+    pub(super) usage: Option<Usage>,
+}
+
+/// Reads the frames of one protocol.
+pub(super) trait Reader: Send {
+    /// Reads a frame, and returns what it adds.
+    fn take(&mut self, event: Option<&str>, data: &str) -> Result<Vec<Delta>, Trouble>;
+    /// Whether anything has come that the provider counts.
+    fn has_begun(&self) -> bool;
+    /// Whether all has been said; what follows can only be counts.
+    fn is_whole(&self) -> bool;
+    /// Whether nothing follows.
+    fn is_over(&self) -> bool;
+    /// All of it. `start` makes names for tool uses that came without one.
+    fn answer(self: Box<Self>, start: u64) -> Answer;
+}
+
+/// A reader of what this protocol sends.
+pub(super) fn reader(protocol: Protocol, maker: Maker) -> Box<dyn Reader> {
+    match protocol {
+        Protocol::Anthropic => Box::new(anthropic::Frames::new(maker)),
+        Protocol::OpenAi => Box::new(openai::Frames::new(maker)),
+    }
+}
+
+fn malformed(what: impl Into<String>) -> Trouble {
+    Trouble::Malformed(what.into())
+}
+
+fn json(data: &str) -> Result<Value, Trouble> {
+    match serde_json::from_str(data) {
+        Ok(object @ Value::Object(_)) => Ok(object),
+        Ok(_) => Err(malformed("an event is no JSON object")),
+        Err(error) => Err(malformed(format!("an event is no JSON: {error}"))),
+    }
+}
+
+/// Counts what has been said.
+#[derive(Default)]
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), Trouble> {
+        self.0 = self.0.saturating_add(bytes);
+        match self.0 > ANSWER_BYTES_MAX {
+            true => Err(malformed(format!("the answer has more than {ANSWER_BYTES_MAX} bytes"))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A tool's input as the model wrote it; nothing at all means nothing is asked for.
+fn input(written: String) -> String {
+    if written.trim().is_empty() { "{}".into() } else { written }
+}

@@ -1,0 +1,189 @@
+//! The tools that the newest completion wants called, until their results are told.
+//!
+//! Knows what is known of each: whether it was begun, how it ended, what hooks said of it. Every use
+//! gets exactly one result, also where a turn ended in the midst of it: providers refuse a use
+//! without one.
+
+use rewake_sdk::{
+    entry::{Answer, HookVerdict, Requested, ToolCompleted, ToolStarted},
+    model::Content,
+    prelude::*,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{ask, words};
+
+/// The uses of one completion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Open {
+    uses: Vec<Use>,
+    /// Which use each index of the last request is.
+    requested: Vec<usize>,
+    /// The events of hooks that were asked, by the seq of their start.
+    hooks: Vec<(u32, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Use {
+    id: String,
+    name: String,
+    class: Effect,
+    state: State,
+    /// What hooks said before it ran, by their numbers.
+    before: Vec<(u32, String)>,
+    /// What they said of how it ended.
+    after: Vec<(u32, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// Nobody has begun it.
+    Wanted,
+    /// The host was asked for it.
+    Requested,
+    /// It was begun.
+    Started,
+    /// It was begun, and its end is not known.
+    Lost,
+    /// It ended.
+    Ended(ToolCompleted),
+    /// A question to people, by this id.
+    Asked(String),
+    /// A question that cannot be asked, and why.
+    NotAsked(String),
+}
+
+impl Open {
+    /// Those of a completion. `asks`: the tool `ask_user` is the harness's own.
+    pub(super) fn new(message: &Message, asks: bool, turn: &str, step: u32) -> Self {
+        let uses: Vec<ToolUse> = message
+            .content
+            .iter()
+            .filter_map(|content| match content {
+                Content::ToolUse(tool_use) => Some(tool_use.clone()),
+                _ => None,
+            })
+            .collect();
+        let wishes = if asks { ask::wishes(&uses) } else { Vec::new() };
+        let state = |at: usize| match wishes.iter().find(|wish| wish.at == at) {
+            None => State::Wanted,
+            Some(wish) => match &wish.question {
+                Ok(_) => State::Asked(ask::id(turn, step, at)),
+                Err(why) => State::NotAsked(why.clone()),
+            },
+        };
+        let open = (0..).zip(uses).map(|(at, one)| Use {
+            id: one.id,
+            name: one.name,
+            class: Effect::Once,
+            state: state(at),
+            before: Vec::new(),
+            after: Vec::new(),
+        });
+        Self { uses: open.collect(), ..Self::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.uses.is_empty()
+    }
+
+    pub(super) fn requested(&mut self, requested: &[Requested]) {
+        self.requested.clear();
+        for one in requested {
+            let is_it = |open: &Use| open.state == State::Wanted && open.id == one.id;
+            // One that nobody wanted belongs to no completion: it has no result to tell.
+            let at = self.uses.iter().position(is_it).unwrap_or(usize::MAX);
+            if let Some(open) = self.uses.get_mut(at) {
+                open.state = State::Requested;
+            }
+            self.requested.push(at);
+        }
+    }
+
+    fn at(&mut self, index: u32) -> Option<&mut Use> {
+        let at = *self.requested.get(index as usize)?;
+        self.uses.get_mut(at)
+    }
+
+    /// The name of the tool of a use.
+    pub(super) fn name(&mut self, index: u32) -> Option<&str> {
+        self.at(index).map(|open| open.name.as_str())
+    }
+
+    pub(super) fn started(&mut self, started: &ToolStarted) {
+        if let Some(open) = self.at(started.index) {
+            (open.state, open.class) = (State::Started, started.class);
+        }
+    }
+
+    pub(super) fn completed(&mut self, completed: ToolCompleted) {
+        if let Some(open) = self.at(completed.index) {
+            open.state = State::Ended(completed);
+        }
+    }
+
+    pub(super) fn lost(&mut self, index: u32) {
+        if let Some(open) = self.at(index) {
+            open.state = State::Lost;
+        }
+    }
+
+    pub(super) fn hook_started(&mut self, seq: u32, event: String) {
+        if !self.requested.is_empty() {
+            self.hooks.push((seq, event));
+        }
+    }
+
+    /// What a hook says of a use, in the order in which the host would tell it.
+    pub(super) fn verdict(&mut self, verdict: HookVerdict) {
+        let Some((_, event)) = self.hooks.iter().find(|(seq, _)| *seq == verdict.start) else { return };
+        let is_before = event == "PreToolUse";
+        let Some(open) = verdict.index.and_then(|index| self.at(index)) else { return };
+        if is_before {
+            open.before.extend(verdict.context.map(|text| (verdict.hook, text)));
+            return;
+        }
+        if verdict.decision == "block" {
+            open.after.extend(verdict.reason.map(|text| (verdict.hook, text)));
+        }
+        open.after.extend(verdict.context.map(|text| (verdict.hook, text)));
+        if let (State::Ended(end), Some(output)) = (&mut open.state, verdict.changes.output) {
+            end.parts = output;
+        }
+    }
+
+    /// What is known of every use, as results; takes the answers to its questions.
+    pub(super) fn close(&mut self, answers: &mut Vec<Answer>) -> Vec<Content> {
+        let closed = std::mem::take(self);
+        closed.uses.into_iter().map(|open| Content::ToolResult(open.result(answers))).collect()
+    }
+}
+
+impl Use {
+    fn result(mut self, answers: &mut Vec<Answer>) -> ToolResult {
+        let said = |mut said: Vec<(u32, String)>| {
+            said.sort_by_key(|(hook, _)| *hook);
+            said.into_iter().map(|(_, text)| text).collect::<Vec<String>>()
+        };
+        let (outcome, parts, mut context) = match self.state {
+            State::Ended(end) => (end.outcome, end.parts, end.contexts),
+            State::Started | State::Lost => {
+                (Outcome::Unknown, Vec::new(), said(std::mem::take(&mut self.before)))
+            }
+            State::Wanted | State::Requested => {
+                return ToolResult::new(self.id, Outcome::Error, words::NOT_BEGUN);
+            }
+            State::NotAsked(why) => return ToolResult::new(self.id, Outcome::Error, why),
+            State::Asked(question) => {
+                let at = answers.iter().position(|answer| answer.question == question);
+                return match at.map(|at| answers.remove(at)) {
+                    Some(answer) => ToolResult::new(self.id, Outcome::Ok, words::of_reply(&answer)),
+                    None => ToolResult::new(self.id, Outcome::Error, words::NOT_ANSWERED),
+                };
+            }
+        };
+        context.extend(said(self.after));
+        ToolResult { id: self.id, outcome, parts, context }.in_words_of(self.class)
+    }
+}
