@@ -21,6 +21,7 @@ mod moved;
 mod places;
 mod reading;
 mod scripts;
+mod talk;
 mod terminal;
 mod traps;
 mod walk;

@@ -96,10 +96,10 @@ impl Models {
         cx: &SessionContext,
         _model: &Resolved,
         request: &Request,
-        _deltas: Deltas,
+        deltas: Deltas,
     ) -> Attempt {
         match self.script(cx).await {
-            Ok(script) => scripted::attempt(&script, request).await,
+            Ok(script) => scripted::attempt(&script, request, &deltas).await,
             Err(why) => Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing },
         }
     }
