@@ -10,6 +10,7 @@ pub mod program;
 pub mod running;
 pub mod server;
 pub mod terminal;
+pub mod tmux;
 pub mod world;
 
 pub use rewake_store::CutStore;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::bundles::{Draft, root};
 use crate::journal::Events;
 use crate::terminal::Terminal;
+use crate::tmux::Tmux;
 use crate::world::HANGS;
 
 /// How often something is looked at while a process works.
@@ -151,13 +152,23 @@ impl Program {
         Terminal::start(self.command(args))
     }
 
+    /// Starts a command in a terminal multiplexer, in a window of so many columns and lines.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn in_tmux(&self, args: &[&str], columns: u16, lines: u16) -> Tmux {
+        Tmux::start(&self.command(args), columns, lines)
+    }
+
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.file);
         command.arg("--data").arg(self.data()).arg("--cache").arg(&self.cache).args(args);
-        for name in ["REWAKE_DATA", "REWAKE_CACHE", "REWAKE_CONFIG", "REWAKE_LOG", "RUST_BACKTRACE"] {
+        for name in
+            ["REWAKE_DATA", "REWAKE_CACHE", "REWAKE_CONFIG", "REWAKE_LOG", "RUST_BACKTRACE", "NO_COLOR"]
+        {
             command.env_remove(name);
         }
-        command.env("USER", "ann").envs(self.env.clone()).stdin(Stdio::null());
+        command.env("USER", "ann").env("TERM", "xterm").envs(self.env.clone()).stdin(Stdio::null());
         command
     }
 

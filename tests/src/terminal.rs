@@ -10,10 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::world::HANGS;
 
 /// How often the screen is looked at.
 const POLL: Duration = Duration::from_millis(5);
+
+/// Its size.
+const COLUMNS: u16 = 90;
+/// See there.
+const LINES: u16 = 40;
 
 /// A process with a person at its terminal; killed if it is dropped.
 pub struct Terminal {
@@ -41,8 +48,16 @@ impl Terminal {
         let shown = screen.clone();
         thread::spawn(move || {
             let mut bytes = [0; 4 << 10];
+            let mut left = Vec::new();
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
-                let text = String::from_utf8_lossy(&bytes[..count]);
+                left.extend_from_slice(&bytes[..count]);
+                // A character can be cut between two reads.
+                let whole = match std::str::from_utf8(&left) {
+                    Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                    _ => left.len(),
+                };
+                let text = String::from_utf8_lossy(&left[..whole]).into_owned();
+                left.drain(..whole);
                 shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
             }
         });
@@ -52,6 +67,22 @@ impl Terminal {
     /// All that was shown.
     pub fn screen(&self) -> String {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the terminal looks like now: its lines, as a person sees them.
+    pub fn picture(&self) -> String {
+        let size = |n: u16| n.try_into().expect("a size");
+        let mut terminal = vt100::Parser::new(size(LINES), size(COLUMNS), 0);
+        terminal.process(self.screen().as_bytes());
+        terminal.screen().contents()
+    }
+
+    /// Presses keys, as a terminal sends them: Enter is `\r`.
+    ///
+    /// # Panics
+    /// If nobody takes them.
+    pub fn presses(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("pressed");
     }
 
     /// Waits until this is shown, after what was waited for before; returns what was shown up to it.
@@ -71,6 +102,14 @@ impl Terminal {
             assert!(Instant::now() < deadline, "{words:?} never comes; the screen:\n{screen}");
             thread::sleep(POLL);
         }
+    }
+
+    /// Sends the process a signal.
+    ///
+    /// # Panics
+    /// If it is gone.
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("sent");
     }
 
     /// Types a line.
@@ -104,9 +143,10 @@ impl Terminal {
 #[expect(unsafe_code, reason = "the C library gives two numbers of descriptors")]
 fn pair() -> (OwnedFd, OwnedFd) {
     let (mut master, mut slave) = (-1, -1);
-    let (name, modes, size) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: both numbers may be written to; the name, the modes and the size may be left out.
-    let opened = unsafe { libc::openpty(&raw mut master, &raw mut slave, name, modes, size) };
+    let (name, modes) = (null_mut(), null_mut());
+    let mut size = libc::winsize { ws_row: LINES, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: both numbers may be written to, the size is read; the name and the modes may be left out.
+    let opened = unsafe { libc::openpty(&raw mut master, &raw mut slave, name, modes, &raw mut size) };
     assert_eq!(opened, 0, "a pseudo-terminal: {}", std::io::Error::last_os_error());
     // SAFETY: they were just opened, and nobody else knows them.
     let owned = |number| unsafe { OwnedFd::from_raw_fd(number) };

@@ -66,7 +66,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result {
     if options.filter.is_empty() {
         step("examples in the documentation", &mut workspace.cargo(&["test", "--doc", "--workspace"]))?;
     }
-    step("tests", &mut tests(workspace, &options.filter))?;
+    let mut tests = tests(workspace, &options.filter);
+    if !process::succeeds(Command::new("tmux").arg("-V")) {
+        console::note(
+            "tmux is not installed: the talk at a terminal is not tried in it, only at a terminal of the test's own. \
+             To have it: apt-get install tmux",
+        );
+        tests.env("REWAKE_TEST_NO_TMUX", "1");
+    }
+    step("tests", &mut tests)?;
     console::note(&format!("all passed in {} s", started.elapsed().as_secs()));
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     /// The operator's rules [default: rewake.toml in the data folder, if it is there]
     #[arg(long, value_name = "FILE", global = true, env = "REWAKE_CONFIG", hide_env = true)]
     pub(crate) config: Option<PathBuf>,
-    /// More diagnostics on standard error; repeat for more
+    /// More diagnostics on standard error; repeat for more. A talk shows what goes into tools and comes out
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     #[command(subcommand)]
@@ -100,7 +100,8 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     /// The bundle whose agent runs (not with --session): a folder with a bundle.toml, a packed file, or
     /// scope/name@version of an installed one; then what to tell it: `-` reads standard input. Without a
-    /// message a new session is made and not run, and one that is there goes on with what is open
+    /// message, at a terminal, the session is one to talk to: /help there says how. Elsewhere, or with --json,
+    /// a new session is made and not run, and one that is there goes on with what is open
     #[arg(value_name = "BUNDLE] [MESSAGE", num_args = 0..=2, required_unless_present = "session")]
     words: Vec<OsString>,
     /// A further bundle whose tools and hooks the session gets; can be repeated

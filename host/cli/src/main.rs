@@ -19,6 +19,7 @@ mod sessions;
 mod show;
 mod signals;
 mod stream;
+mod talk;
 mod text;
 mod workspace;
 
@@ -55,8 +56,9 @@ fn main() -> ExitCode {
 
 async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
     let places = Places::find(cli.data, cli.cache, cli.config)?;
+    let is_unfolded = cli.verbose > 0;
     match cli.command {
-        Command::Run(run) => run::run(&places, run).await,
+        Command::Run(run) => run::run(&places, run, is_unfolded).await,
         Command::Answer(answer) => run::answer(&places, answer).await,
         Command::Stop(stop) => run::stop(&places, stop).await,
         Command::Sessions(sessions) => sessions::list(&places, &sessions).await,
@@ -109,6 +111,6 @@ fn trace(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|| EnvFilter::new(default)))
         .with_ansi(colours)
-        .with_writer(std::io::stderr)
+        .with_writer(|| out::Diagnostics)
         .init();
 }

@@ -3,6 +3,9 @@
 
 use std::io::{self, BufRead as _, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::exit::Failure;
 use crate::text::{one_line, plain};
@@ -14,6 +17,8 @@ const STATUS_CHARS_MAX: usize = 70;
 
 /// Whether a line on standard error says what is being done, for whoever writes next.
 static HAS_STATUS: AtomicBool = AtomicBool::new(false);
+/// Who shows what is said on standard error, while the terminal is somebody's to draw on.
+static DIVERSION: Mutex<Option<UnboundedSender<String>>> = Mutex::new(None);
 
 /// How a line looks, where colours are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +45,10 @@ pub(crate) struct Out {
 impl Out {
     /// Standard output, with colours if it is a terminal and nothing speaks against them.
     pub(crate) fn new() -> Out {
-        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_terminal = io::stdout().is_terminal();
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Out {
             buffer: String::new(),
-            is_styled: is_terminal && !is_dumb && !set("NO_COLOR"),
-            can_show_status: is_terminal && !is_dumb && io::stderr().is_terminal(),
+            is_styled: has_looks(),
+            can_show_status: is_drawable() && io::stderr().is_terminal(),
             is_closed: false,
         }
     }
@@ -113,6 +115,47 @@ impl Out {
     }
 }
 
+/// Whether standard output is a terminal that can move its cursor.
+pub(crate) fn is_drawable() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether it shows colours and the like, and they are wanted.
+pub(crate) fn has_looks() -> bool {
+    is_drawable() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// From now on what is said on standard error goes there; none: to standard error again.
+pub(crate) fn divert(to: Option<UnboundedSender<String>>) {
+    *DIVERSION.lock().unwrap_or_else(PoisonError::into_inner) = to;
+}
+
+/// Standard error, for diagnostics; or whoever shows it meanwhile.
+pub(crate) struct Diagnostics;
+
+impl io::Write for Diagnostics {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &*DIVERSION.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(to) => {
+                let _ = to.send(without_colours(&String::from_utf8_lossy(bytes)));
+                Ok(bytes.len())
+            }
+            None => io::stderr().lock().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
+
+/// A line of diagnostics without the sequences that colour it.
+fn without_colours(line: &str) -> String {
+    let mut pieces = line.split("\x1b[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once('m').map_or(piece, |(_, rest)| rest))
+}
+
 /// Takes away what [`Out::status`] showed.
 pub(crate) fn clear_status() {
     if HAS_STATUS.swap(false, Ordering::Relaxed) {
@@ -124,6 +167,10 @@ pub(crate) fn clear_status() {
 pub(crate) fn note(text: &str) {
     clear_status();
     let line = format!("rewake: {}\n", plain(text).trim_end());
+    if let Some(to) = &*DIVERSION.lock().unwrap_or_else(PoisonError::into_inner) {
+        let _ = to.send(line);
+        return;
+    }
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
@@ -166,6 +213,11 @@ mod tests {
         let rows = [vec!["a".into(), "b".into()], vec!["läng".into(), String::new()]];
         assert_eq!(table(&rows), ["a     b", "läng"]);
         assert!(table(&[]).is_empty());
+    }
+
+    #[test]
+    fn diagnostics_that_others_show_have_no_colours() {
+        assert_eq!(without_colours("\x1b[33mWARN\x1b[0m a [m] b\n"), "WARN a [m] b\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! happens until nothing is left to do, and lets go of it in good order.
 
 mod follow;
-mod prompt;
+pub(crate) mod prompt;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -29,13 +29,14 @@ use crate::journal::{Journal, Standing};
 use crate::out::{Out, Style, note};
 use crate::outcome::Watch;
 use crate::stream::{Renderer, going_on};
+use crate::talk;
 use crate::text::{json_line, one_line};
 
 /// Characters of the operator's name that are kept.
 const NAME_CHARS_MAX: usize = 64;
 
 /// `rewake run`.
-pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> {
+pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result<Outcome, Failure> {
     let (target, message) = args.target()?;
     let command = match message {
         Some(message) => Some(Command::Message { parts: vec![Part::text(read_message(message)?)] }),
@@ -45,7 +46,9 @@ pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> 
     if let Some(command) = &command {
         command.check().map_err(HostError::from)?;
     }
+    let talks = command.is_none() && !args.json && talk::is_possible();
     match target {
+        Target::There(id) if talks => talk_on(places, &id, is_unfolded).await,
         Target::There(id) => go_on(places, &id, command, args.json, Until::Idle).await,
         Target::New(bundle) => {
             let mut new = NewSession {
@@ -62,6 +65,11 @@ pub(crate) async fn run(places: &Places, args: Run) -> Result<Outcome, Failure> 
             let opened = places.host(places.write().await?)?;
             let result = async {
                 grants::settle(places, &opened, &mut new).await?;
+                if talks {
+                    let made = opened.host.create(&new).await?;
+                    introduce(places, &made, &new);
+                    return talk::talk(places, &opened, &made.id, true, is_unfolded).await;
+                }
                 start(places, &opened, &new, command, args.json).await
             }
             .await;
@@ -131,25 +139,8 @@ async fn go_on(
     json: bool,
     until: Until,
 ) -> Result<Outcome, Failure> {
-    // Looked at before anything is locked or written, so that a wrong id leaves no trace.
-    let standing = {
-        let reading = places.read().await?;
-        if let Some(fault) = reading.fault(id).await? {
-            return Err(faulted(places, id, fault));
-        }
-        Standing::whole(reading, id).await?
-    };
+    let standing = look(places, id).await?;
     let session = &standing.session;
-    if let Some(ended) = &session.ended {
-        if session.has_farewells() {
-            bid_farewell(places, id).await?;
-        }
-        let status = match ended {
-            Ended::Stopped => "stopped",
-            Ended::Failed => "failed",
-        };
-        return Err(HostError::from(Refusal::Ended { status }).into());
-    }
     if let Some(Command::Answer { question, .. }) = &command
         && !session.questions.contains(question)
     {
@@ -181,6 +172,36 @@ async fn go_on(
     result
 }
 
+/// Talks to a session that is there.
+async fn talk_on(places: &Places, id: &SessionId, is_unfolded: bool) -> Result<Outcome, Failure> {
+    look(places, id).await?;
+    let opened = places.host(places.write().await?)?;
+    let result = talk::talk(places, &opened, id, false, is_unfolded).await;
+    opened.close().await;
+    result
+}
+
+/// Looks at a session before anything is locked or written, so that a wrong id leaves no trace.
+async fn look(places: &Places, id: &SessionId) -> Result<Standing, Failure> {
+    let reading = places.read().await?;
+    if let Some(fault) = reading.fault(id).await? {
+        return Err(faulted(places, id, fault));
+    }
+    let standing = Standing::whole(reading, id).await?;
+    let session = &standing.session;
+    if let Some(ended) = &session.ended {
+        if session.has_farewells() {
+            bid_farewell(places, id).await?;
+        }
+        let status = match ended {
+            Ended::Stopped => "stopped",
+            Ended::Failed => "failed",
+        };
+        return Err(HostError::from(Refusal::Ended { status }).into());
+    }
+    Ok(standing)
+}
+
 /// Has the hooks of a session's end hear of it whose host died before they answered.
 async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
     let opened = places.host(places.write().await?)?;
@@ -197,7 +218,7 @@ async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
 }
 
 /// A session that takes no step: its report, and the way out.
-fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure {
+pub(crate) fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure {
     for line in describe::fault(&fault) {
         note(&line);
     }
@@ -268,7 +289,8 @@ fn read_script(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(text.into_bytes())
 }
 
-fn sender() -> Sender {
+/// Who sends commands.
+pub(crate) fn sender() -> Sender {
     Sender::Operator(operator())
 }
 

@@ -24,6 +24,7 @@ mod providers;
 mod reading;
 mod scripts;
 mod spend;
+mod talk;
 mod terminal;
 mod traps;
 mod walk;

@@ -22,7 +22,7 @@ use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::{Journal, Standing};
-use crate::out::{Out, clear_status, note};
+use crate::out::{Out, clear_status, is_attended, note};
 use crate::outcome::Watch;
 use crate::signals::{self, Asked};
 use crate::stream::{Renderer, activity};
@@ -88,7 +88,7 @@ impl Follow<'_> {
         })?;
         loop {
             let outcome = self.follow(&mut leaves).await?;
-            if outcome != Outcome::Waits || self.json || !prompt::is_possible() {
+            if outcome != Outcome::Waits || self.json || !is_attended() {
                 return Ok(outcome);
             }
             if let Some(outcome) = self.ask(&mut leaves).await? {

@@ -1,6 +1,6 @@
 //! Questions put to whoever sits at the terminal. Knows how an answer is read; sends nothing.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, Write as _};
 
 use rewake_core::fact::Question;
 use serde::de::IgnoredAny;
@@ -9,11 +9,6 @@ use crate::describe;
 use crate::exit::Failure;
 use crate::out::{clear_status, note};
 use crate::text::plain;
-
-/// Whether somebody can be asked: what is typed and what is said both belong to a terminal.
-pub(super) fn is_possible() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
 
 /// The answer as JSON text; none if nothing was typed.
 pub(super) async fn answer(question: &Question) -> Result<Option<String>, Failure> {
@@ -31,14 +26,14 @@ pub(super) async fn answer(question: &Question) -> Result<Option<String>, Failur
         }
         match value(&question.choices, typed) {
             Some(value) => return Ok(Some(value)),
-            None => note(&format!("answer with one of: {}", question.choices.join(", "))),
+            None => note(&format!("answer with one of: {}, or its number", question.choices.join(", "))),
         }
     }
 }
 
-/// What was typed as an answer: one of the choices, or the beginning of only one; where there are none, JSON,
-/// or a text.
-fn value(choices: &[String], typed: &str) -> Option<String> {
+/// What was typed as an answer: one of the choices, the beginning of only one, or its number from 1; where there are
+/// none, JSON, or a text.
+pub(crate) fn value(choices: &[String], typed: &str) -> Option<String> {
     let text = |text: &str| serde_json::Value::String(text.to_owned()).to_string();
     if choices.is_empty() {
         let is_json = serde_json::from_str::<IgnoredAny>(typed).is_ok();
@@ -51,7 +46,11 @@ fn value(choices: &[String], typed: &str) -> Option<String> {
     let mut meant = choices.iter().filter(|choice| choice.to_lowercase().starts_with(&typed));
     match (meant.next(), meant.next()) {
         (Some(one), None) => Some(text(one)),
-        _ => None,
+        (Some(_), Some(_)) => None,
+        (None, _) => {
+            let number: usize = typed.parse().ok()?;
+            choices.get(number.checked_sub(1)?).map(|one| text(one))
+        }
     }
 }
 
@@ -76,8 +75,20 @@ mod tests {
             ("de", None),
             ("allowed", None),
             ("true", None),
+            ("1", Some("\"allow\"")),
+            ("3", Some("\"defer\"")),
+            ("0", None),
+            ("4", None),
         ] {
             assert_eq!(value(&choices, typed).as_deref(), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_choice_that_is_a_number_is_meant_before_a_place() {
+        let choices = ["2".to_owned(), "1".to_owned(), "30".to_owned()];
+        for (typed, expected) in [("1", "\"1\""), ("2", "\"2\""), ("3", "\"30\"")] {
+            assert_eq!(value(&choices, typed).as_deref(), Some(expected), "{typed}");
         }
     }
 

@@ -1,0 +1,121 @@
+//! The terminal as a device: its modes, its size, the bytes that come from it and the signals that are about it.
+//! Knows neither keys nor rows.
+
+use std::io::{self, Read as _, Write as _};
+use std::thread;
+
+use rustix::termios::{self, OptionalActions, OutputModes, Termios};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::exit::Failure;
+
+/// Pieces of input that wait.
+const INPUT_MAX: usize = 64;
+/// Columns and lines of a terminal that does not say.
+const SIZE: (usize, usize) = (80, 24);
+/// A paste comes marked as one.
+const MARKS_ON: &[u8] = b"\x1b[?2004h";
+const MARKS_OFF: &[u8] = b"\x1b[?2004l\x1b[?25h";
+
+/// The terminal, every key of which comes as it is pressed; given back as it was when this is dropped.
+pub(super) struct Tty {
+    before: Termios,
+}
+
+impl Tty {
+    /// Takes the terminal.
+    pub(super) fn take() -> Result<Tty, Failure> {
+        let failed = |error: io::Error| Failure::io("taking the terminal", error);
+        let stdin = io::stdin();
+        let before = termios::tcgetattr(&stdin).map_err(|error| failed(error.into()))?;
+        let mut modes = before.clone();
+        modes.make_raw();
+        // What others write here begins its lines at the left.
+        modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+        termios::tcsetattr(&stdin, OptionalActions::Drain, &modes).map_err(|error| failed(error.into()))?;
+        let tty = Tty { before };
+        write(MARKS_ON).map_err(failed)?;
+        Ok(tty)
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        let _ = write(MARKS_OFF);
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+    }
+}
+
+/// Writes to the terminal.
+pub(super) fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+/// Columns and lines of the terminal as it is now.
+pub(super) fn size() -> (usize, usize) {
+    match termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+            (usize::from(size.ws_col), usize::from(size.ws_row))
+        }
+        _ => SIZE,
+    }
+}
+
+/// What is typed, as it comes; closed when the terminal is gone. The thread that reads ends with the process.
+pub(super) fn input() -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel(INPUT_MAX);
+    thread::spawn(move || {
+        let mut bytes = [0; 4 << 10];
+        loop {
+            match io::stdin().lock().read(&mut bytes) {
+                Ok(count @ 1..) if sender.blocking_send(bytes[..count].to_vec()).is_ok() => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return,
+            }
+        }
+    });
+    receiver
+}
+
+/// What the system says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The terminal has another size.
+    Resized,
+    /// Somebody interrupts the process from outside.
+    Interrupt,
+    /// The process is to end.
+    End,
+}
+
+/// The signals that are listened to.
+pub(super) struct Signals {
+    resized: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Result<Signals, Failure> {
+        let open = |kind| signal(kind).map_err(|error| Failure::io("listening for signals", error));
+        Ok(Signals {
+            resized: open(SignalKind::window_change())?,
+            interrupt: open(SignalKind::interrupt())?,
+            terminate: open(SignalKind::terminate())?,
+            hangup: open(SignalKind::hangup())?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.resized.recv() => Told::Resized,
+            _ = self.interrupt.recv() => Told::Interrupt,
+            _ = self.terminate.recv() => Told::End,
+            _ = self.hangup.recv() => Told::End,
+        }
+    }
+}
