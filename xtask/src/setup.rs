@@ -21,7 +21,8 @@ pub(crate) fn guests(workspace: &Workspace) -> Result {
 /// Builds the components and the program that runs them; returns the program's path.
 pub(crate) fn rewake(workspace: &Workspace) -> Result<PathBuf> {
     guests(workspace)?;
-    native(workspace, &["--package", "rewake"])?;
+    // Of the whole workspace, so that its dependencies are compiled with the features that the tests have them with.
+    native(workspace, &["--workspace", "--bin", "rewake"])?;
     Ok(workspace.target.join("debug").join("rewake").with_extension(std::env::consts::EXE_EXTENSION))
 }
 

@@ -118,7 +118,8 @@ impl Watch {
                 self.turn = Some(turn);
                 self.end = None;
             }
-            Fact::TurnWaiting(_) => self.waits = self.turn == Some(turn),
+            // A harness that lets messages in between two steps waits for nothing.
+            Fact::TurnWaiting(body) => self.waits = self.turn == Some(turn) && !body.on.is_over(entry.at),
             Fact::StepStarted(_) | Fact::StepRerun(_) => self.waits = false,
             Fact::SessionStopped(_) | Fact::SessionFailed(_) => self.session_ended = true,
             Fact::QuestionAsked(body) => {
@@ -136,6 +137,7 @@ mod tests {
         CommandRejected, Scope, SessionStopped, StepRerun, TurnCompleted, TurnFailed, TurnInterrupted,
         TurnStarted, TurnWaiting, UserMessage, WaitOn,
     };
+    use rewake_core::ids::Timestamp;
     use rewake_core::money::Usd;
     use rewake_wire::{Sender, Usage};
 
@@ -192,6 +194,9 @@ mod tests {
         see(&mut watch, 1, wait());
         assert!(!watch.waits(), "another's turn");
         see(&mut watch, 2, message(2));
+        let over = WaitOn::Time { until: Some(Timestamp(0)), on_message: true };
+        see(&mut watch, 2, TurnWaiting { on: over });
+        assert!(!watch.waits(), "it only lets messages in");
         see(&mut watch, 2, wait());
         assert!(watch.waits());
         watch.answered();

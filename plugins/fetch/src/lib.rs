@@ -85,33 +85,34 @@ fn explain(error: &http::Error) -> ToolError {
     })
 }
 
-/// Status, type and size, and what is to be known about the text.
-fn head(response: &Response, body: &Body) -> String {
-    let mut head = format!("HTTP {}, {}, {} bytes", response.status, body.media_type, response.body.len());
+/// Type and size, and what is to be known about the text; of that, some is the page's own words.
+fn about(response: &Response, body: &Body) -> String {
+    let mut about = format!("{}, {} bytes", body.media_type, response.body.len());
     for note in &body.notes {
-        head.push_str("; ");
-        head.push_str(note);
+        about.push_str("; ");
+        about.push_str(note);
     }
-    head
+    about
 }
 
 /// A status that is an error, with the beginning of what the server says to it.
 fn refused(response: &Response, body: &Body) -> String {
-    let head = head(response, body);
-    match &body.kind {
-        Kind::Text(text) if !text.trim().is_empty() => {
-            let text = text.trim();
-            let shown = page::cut(text, ERROR_CHARS);
-            let cut = if shown.len() < text.len() { "\n[cut here]" } else { "" };
-            format!("the server answers with an error: {head}\n{STRANGERS}\n\n{shown}{cut}")
-        }
-        _ => format!("the server answers with an error: {head}"),
+    let (status, about) = (response.status, about(response, body));
+    let text = match &body.kind {
+        Kind::Text(text) => text.trim(),
+        Kind::Other(_) => "",
+    };
+    if text.is_empty() && body.notes.is_empty() {
+        return format!("the server answers with an error: HTTP {status}, {about}");
     }
+    let shown = page::cut(text, ERROR_CHARS);
+    let cut = if shown.len() < text.len() { "\n[cut here]" } else { "" };
+    format!("the server answers with an error: HTTP {status}\n{STRANGERS}\n[{about}]\n\n{shown}{cut}")
 }
 
 /// A part of the text, after what is to be known about it.
 fn show(response: &Response, body: &Body, offset: usize, limit: usize) -> Result<String, ToolError> {
-    let head = head(response, body);
+    let head = format!("HTTP {}, {}", response.status, about(response, body));
     let text = match &body.kind {
         Kind::Text(text) => text.as_str(),
         Kind::Other(why) => return Ok(format!("[{head}. {why}]")),

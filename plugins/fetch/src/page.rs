@@ -9,8 +9,10 @@ use crate::html;
 
 /// Bytes in which HTML may name its charset.
 const META_BYTES: usize = 1024;
-/// Characters of a title, or of a media type.
-const NAME_CHARS_MAX: usize = 200;
+/// Characters of a title.
+const TITLE_CHARS_MAX: usize = 200;
+/// Characters of a media type: room for the longest that is registered, and for no message.
+const TYPE_CHARS_MAX: usize = 80;
 /// A part ends at a line's end, if there is one in this last part of it.
 const LINE_END_WITHIN: usize = 10;
 
@@ -50,9 +52,8 @@ impl Body {
         };
         let media_type = essence.unwrap_or_else(|| "no type".to_owned());
         let mut notes = Vec::new();
-        if let Some(coding) = header(response, "content-encoding").filter(|coding| !is_identity(coding)) {
-            let coding = cut(coding, NAME_CHARS_MAX);
-            let why = format!("It is compressed ({coding:?}), which was not asked for, and not shown");
+        if header(response, "content-encoding").is_some_and(|coding| !is_identity(coding)) {
+            let why = "It is compressed, which was not asked for, and not shown".to_owned();
             return Body { media_type, kind: Kind::Other(why), notes };
         }
         if form == Form::Binary {
@@ -75,7 +76,7 @@ fn readable(text: String, notes: &mut Vec<String>) -> String {
         return text;
     };
     if let Some(title) = page.title {
-        notes.push(format!("title {:?}", cut(&title, NAME_CHARS_MAX)));
+        notes.push(format!("title {:?}", cut(&title, TITLE_CHARS_MAX)));
     }
     if page.is_cut {
         notes.push("it is so large that only its beginning was read; raw = true has all of it".to_owned());
@@ -95,7 +96,7 @@ fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
 fn essence(content_type: &str) -> Option<String> {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$&-^_.+/".contains(c);
-    let is_one = essence.contains('/') && essence.len() <= NAME_CHARS_MAX && essence.chars().all(is_token);
+    let is_one = essence.contains('/') && essence.len() <= TYPE_CHARS_MAX && essence.chars().all(is_token);
     is_one.then_some(essence)
 }
 

@@ -91,26 +91,26 @@ fn unreadable(problem: &parse::Problem) -> String {
     )
 }
 
-/// Why the use may not be: its path is protected, or cannot be told. Tools are meant that write files: by
-/// name, or because they are granted it.
+/// Why the use may not be: its path is protected, or cannot be told. Tools are meant that write files: those
+/// whose paths are known by name, and whatever else is granted it, of which any text may be a path.
 fn protects(protected: &str, used: &Use) -> Option<String> {
     let is_writer = WRITERS.contains(&used.tool());
     if !is_writer && !used.may_write() {
         return None;
     }
-    let cannot_tell = || {
-        format!(
-            "the guard cannot tell which path `{}` would change: its input has no `path` of text",
-            used.tool()
-        )
+    let paths: Vec<&str> = match used.paths() {
+        Some(paths) if is_writer && !paths.is_empty() => paths.iter().map(String::as_str).collect(),
+        Some(_) if !is_writer => used.texts(),
+        _ => {
+            return Some(format!(
+                "the guard cannot tell which path `{}` would change: its input has no `path` of text",
+                used.tool()
+            ));
+        }
     };
-    let Some(paths) = used.paths() else { return Some(cannot_tell()) };
-    if paths.is_empty() && is_writer {
-        return Some(cannot_tell());
-    }
     entries(protected).find_map(|entry| {
         let glob = Glob::new(entry);
-        let path = paths.iter().find(|path| glob.covers(path))?;
+        let path = rules::shown(paths.iter().find(|path| glob.covers(path))?);
         Some(format!("`{path}` is protected (`{entry}`): nothing may change it here; leave it as it is"))
     })
 }

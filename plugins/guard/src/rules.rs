@@ -78,19 +78,13 @@ enum Found {
 }
 
 impl Use {
-    /// A use, whose arguments of these names are paths.
+    /// A use, whose arguments of these names, however deep, are paths.
     ///
     /// # Errors
     /// Its input is not JSON.
     pub(crate) fn of(event: &PreToolUse, arguments: &[&str]) -> Result<Use> {
         let input: Value = event.input()?;
-        let mut paths = Some(Vec::new());
-        for value in arguments.iter().filter_map(|argument| input.get(argument)) {
-            match (texts(value), &mut paths) {
-                (Some(found), Some(paths)) => paths.extend(found),
-                _ => paths = None,
-            }
-        }
+        let paths = paths_in(&input, arguments);
         let (tool, grants) = (event.tool_name.clone(), event.grants.clone());
         Ok(Use { tool, effect: event.effect, grants, input, paths })
     }
@@ -109,6 +103,46 @@ impl Use {
     pub(crate) fn paths(&self) -> Option<&[String]> {
         self.paths.as_deref()
     }
+
+    /// Every text of its input, names too: what may be a path.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        let mut open = vec![&self.input];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::String(text) => found.push(text.as_str()),
+                Value::Array(all) => open.extend(all),
+                Value::Object(fields) => {
+                    found.extend(fields.keys().map(String::as_str));
+                    open.extend(fields.values());
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+        found
+    }
+}
+
+/// What stands under these names, however deep; none: something there is neither a text nor a list of texts.
+fn paths_in(input: &Value, arguments: &[&str]) -> Option<Vec<String>> {
+    let mut paths = Vec::new();
+    let mut open = vec![input];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(all) => open.extend(all),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if arguments.contains(&name.as_str()) {
+                        paths.extend(texts(value)?);
+                    } else {
+                        open.push(value);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(paths)
 }
 
 /// A text, or a list of texts; none: it is neither.
@@ -262,7 +296,7 @@ fn is_in(value: &Value, regex: &Regex) -> bool {
 }
 
 /// What a model wrote, as a person may be shown it: short, on one line, nothing hidden.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut short: String = text.chars().take(SHOWN_CHARS_MAX).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -1,8 +1,8 @@
 //! The tools of rewake/files in the sandbox, on what a case of a bundle's own tests cannot hold: thousands of
 //! files, megabytes, links.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use rewake_tests::bundles::root;
@@ -102,4 +102,20 @@ fn a_link_leads_nowhere_else_and_is_not_replaced() {
     }
     assert_eq!(fs::read_to_string(work.program.beside("secret")).expect("the file"), "secret\n");
     assert_eq!(fs::read_to_string(work.folder.join("notes/a.txt")).expect("the file"), "one\n");
+}
+
+/// What the workspace's owner may do with a file is not changed by what an agent writes into it; nor does
+/// that get a right that it runs with somebody else's.
+#[test]
+fn a_file_that_is_replaced_keeps_its_rights() {
+    let work = Workspace::new();
+    for (name, mode, kept) in [("run.sh", 0o755, 0o755), ("secret", 0o600, 0o600), ("lent", 0o4755, 0o755)] {
+        work.put(name, "one\n");
+        let path = work.folder.join(name);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("rights");
+        work.answers("edit_file", &json!({ "path": name, "old": "one", "new": "two" }));
+        work.answers("write_file", &json!({ "path": name, "content": "three\n" }));
+        let after = fs::metadata(&path).expect("the file").permissions().mode() & 0o7777;
+        assert_eq!(after, kept, "{name}: {after:o}");
+    }
 }

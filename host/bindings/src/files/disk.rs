@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use cap_std::ambient_authority;
 use cap_std::fs::{
     Dir, File, FileExt as _, FileType, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _,
+    Permissions, PermissionsExt as _,
 };
 use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
@@ -368,6 +369,15 @@ impl Node {
             tree::within(&from_dir.open_dir(path)?, left)?;
         }
         let replaced = to_dir.symlink_metadata(to_path).ok();
+        if let Some(replaced) = &replaced
+            && replaced.is_file()
+            && moved.is_file()
+            && rights(replaced) != rights(&moved)
+        {
+            // Guests can neither see nor set rights: a file that takes another's place, as one that is written
+            // beside it first, takes over its rights. One that belongs to somebody else keeps its own.
+            let _ = from_dir.set_permissions(path, Permissions::from_mode(rights(replaced)));
+        }
         from_dir.rename(path, to_dir, to_path)?;
         if let Some(replaced) = replaced
             && inode(&replaced) != inode(&moved)
@@ -442,6 +452,11 @@ fn append(file: &File, mut bytes: &[u8]) -> io::Result<()> {
 
 fn metadata_at(dir: &Dir, path: &str, follow: bool) -> Performed<Metadata> {
     Ok(if follow { dir.metadata(path)? } else { dir.symlink_metadata(path)? })
+}
+
+/// Who may read, write and run it; nothing that lends a user's or a group's rights to whoever runs it.
+fn rights(metadata: &Metadata) -> u32 {
+    metadata.mode() & 0o777
 }
 
 /// The same on every run of this build; guests use it to tell files apart, nothing else.

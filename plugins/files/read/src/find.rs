@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use globset::{GlobBuilder, GlobMatcher};
 use rewake_sdk::{
     prelude::*,
-    workspace::{explain, place},
+    workspace::{WORKSPACE, explain, place},
 };
 
 use crate::{
@@ -87,7 +87,8 @@ impl Pattern {
             let message = format!("`{field}` is longer than {PATTERN_BYTES_MAX} bytes");
             return Err(ToolError::invalid_input(message));
         }
-        let mut text = written.trim_start_matches("./").trim_start_matches('/').to_owned();
+        let inside = written.strip_prefix(WORKSPACE).filter(|rest| rest.starts_with('/')).unwrap_or(written);
+        let mut text = inside.trim_start_matches("./").trim_start_matches('/').to_owned();
         if text.is_empty() {
             let message = format!("`{field}` is empty; `**` is every file, `*.rs` one kind of them");
             return Err(ToolError::invalid_input(message));

@@ -96,7 +96,8 @@ struct Piece {
     lines: Vec<Line>,
     /// Lines of the whole file.
     total: usize,
-    crlf: bool,
+    /// How many of them end with CRLF.
+    crlf: usize,
     /// Whether the file ends within a line.
     open_end: bool,
 }
@@ -155,7 +156,7 @@ impl Piece {
     fn end(&mut self, mut line: Line, wanted: bool, crlf: bool) {
         self.total += 1;
         if crlf {
-            self.crlf = true;
+            self.crlf += 1;
             line.bytes -= 1;
             line.kept.truncate(line.bytes);
         }
@@ -188,8 +189,10 @@ fn show(place: &Place, first: usize, piece: &Piece) -> Result<String, ToolError>
     } else if piece.open_end {
         answer.push_str("[the last line has no line feed]");
     }
-    if piece.crlf {
-        answer.push_str("[lines end with CRLF; edit_file keeps that, write \\n as usual]");
+    if piece.crlf > 0 {
+        // The last line may have no end.
+        let some = if piece.crlf + usize::from(piece.open_end) < piece.total { "some " } else { "" };
+        let _ = write!(answer, "[{some}lines end with CRLF; edit_file keeps that, write \\n as usual]");
     }
     Ok(answer)
 }

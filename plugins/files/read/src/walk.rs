@@ -194,8 +194,11 @@ fn rules_above(root: &Path, from: &Place) -> Vec<Gitignore> {
 /// One file of rules; lines that are no rules are passed over, as git does.
 fn rules_of(directory: &Path, name: &str) -> Option<Gitignore> {
     let path = directory.join(name);
-    let about = fs::metadata(&path).ok().filter(|about| about.is_file() && about.len() <= RULES_BYTES_MAX);
-    about?;
+    // A link is none, as git has it.
+    let about = fs::symlink_metadata(&path).ok()?;
+    if !about.is_file() || about.len() > RULES_BYTES_MAX {
+        return None;
+    }
     let bytes = fs::read(&path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new(directory);

@@ -77,8 +77,12 @@ fn write(root: &Path, args: &Write) -> Result<String, ToolError> {
 /// A place that can be a file.
 fn file(root: &Path, written: &str) -> Result<Place, ToolError> {
     let place = place(root, written)?;
-    if place.path == root || written.ends_with('/') || place.path.is_dir() {
+    if place.path == root || place.path.is_dir() {
         let message = format!("`{}` is a directory, not a file", place.name);
+        return Err(ToolError::invalid_input(message));
+    }
+    if written.ends_with('/') {
+        let message = format!("`{}` is to be a file: leave out the `/` at its end", place.name);
         return Err(ToolError::invalid_input(message));
     }
     no_link_on_the_way(root, &place)?;

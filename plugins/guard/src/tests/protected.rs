@@ -62,11 +62,41 @@ fn whatever_may_write_files_is_denied_what_is_protected() {
     assert_eq!(decided("publish", json!({}), &["fs-rw"]), Decision::None);
 }
 
+/// Nor does another name of an argument, or a place deep in the input, get around it.
+#[test]
+fn any_text_given_to_what_may_write_files_may_be_a_path() {
+    let decided = |tool, input, grants: &[&str]| judged(tool, input, ("once", grants), json!({})).decision;
+    for input in [
+        json!({ "path": "a", "to": ".env" }),
+        json!({ "file": "./a/../.ENV" }),
+        json!({ "edits": [{ "path": "a" }, { "path": ".git/config" }] }),
+        json!({ "files": { ".env": "KEY=1" } }),
+        json!([".env"]),
+        json!(".env"),
+    ] {
+        assert_eq!(decided("apply", input.clone(), &["fs-rw"]), Decision::Deny, "{input}");
+        assert_eq!(decided("apply", input.clone(), &["fs-ro", "http"]), Decision::None, "{input}");
+    }
+    assert_eq!(decided("apply", json!({ "file": "a", "text": "see .env" }), &["fs-rw"]), Decision::None);
+    // Of these it is known which argument is the path.
+    let input = json!({ "path": ".gitignore", "content": ".env" });
+    assert_eq!(decided("write_file", input, &["fs-rw"]), Decision::None);
+    let input = json!({ "edits": [{ "path": ".env" }] });
+    assert_eq!(decided("edit_file", input, &[]), Decision::Deny);
+}
+
+#[test]
+fn what_is_protected_is_named_short_and_on_one_line() {
+    let reason = asked(json!({ "path": format!("a\n{}/.env", "b".repeat(1000)) }), json!({})).reason;
+    assert!(reason.is_some_and(|reason| reason.starts_with("`a\\nbbb") && reason.len() < 400));
+}
+
 #[test]
 fn the_operator_says_which_arguments_are_paths() {
-    let config = json!({ "path_arguments": "path, to" });
-    let input = json!({ "path": "a", "to": ".env" });
-    assert_eq!(judged("move_file", input, ("once", &["fs-rw"]), config).decision, Decision::Deny);
+    let config = || json!({ "path_arguments": "path, to" });
+    let input = json!({ "path": "a", "to": ".env", "content": "" });
+    assert_eq!(judged("edit_file", input.clone(), ("once", &[]), config()).decision, Decision::Deny);
+    assert_eq!(judged("edit_file", input, ("once", &[]), json!({})).decision, Decision::None);
 }
 
 #[test]

@@ -47,6 +47,9 @@ fn a_path_that_is_not_told_is_denied_where_a_rule_goes_by_it() {
         ("ask * path=.env", json!({ "path": 5 }), Decision::Deny),
         ("ask * path=.env", json!({ "path": ["a", null] }), Decision::Deny),
         ("ask * path=.env", json!({ "path": ["a", ".env"] }), Decision::Ask),
+        ("ask * path=.env", json!({ "edits": [{ "path": "a" }, { "path": ".env" }] }), Decision::Ask),
+        ("ask save_file path=.env", json!({ "edits": [{ "path": "a" }] }), Decision::None),
+        ("ask * path=.env", json!({ "edits": [{ "path": 5 }] }), Decision::Deny),
         ("ask save_file capability=http path=.env", json!({}), Decision::None),
     ] {
         assert_eq!(said(rules, "save_file", input.clone(), NOTHING).0, decision, "{rules} {input}");

@@ -49,6 +49,7 @@ fn started() -> ModelStarted {
         request: Digest::default(),
         messages: 1,
         reserved: Usd::ZERO,
+        stored: None,
     }
 }
 
@@ -129,7 +130,7 @@ fn an_answer_that_is_interrupted_is_kept_as_that() {
     let mut talk = Talk::new();
     talk.text(4, 0, "It be");
     let mut shown = talk.entry(ModelLost { start: 4, why: Lost::Interrupted });
-    shown.extend(talk.entry(TurnInterrupted { usage: Usage::default(), reason: None }));
+    shown.extend(talk.entry(TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None }));
     assert_eq!(shown[0], "  It be");
     assert!(shown[1].starts_with("✗ broken off"), "{shown:?}");
     assert_eq!(shown.last().map(String::as_str), Some("turn 1 was interrupted"));

@@ -34,6 +34,7 @@ fn a_pattern_is_of_names_or_of_paths() {
     check("src/*.rs", &["src/main.rs"]);
     check("./src/**/*.rs", &["src/a/b.rs", "src/main.rs"]);
     check("/src/a/", &["src/a/b.rs"]);
+    check("/workspace/src/**/*.rs", &["src/a/b.rs", "src/main.rs"]);
     check("*.{md,toml}", &["README.md"]);
     check("[pm]*.rs", &["private.rs", "src/main.rs"]);
     check("**", &["README.md", "private.rs", "src/a/b.rs", "src/main.rs"]);
@@ -105,4 +106,14 @@ fn a_file_of_rules_that_is_none_does_no_harm() {
     put(&dir, "e/.gitignore", &b"*.md\n".repeat(1 << 20));
     put(&dir, "e/f.md", b"");
     assert_eq!(found(&dir, "", "*.{txt,md}", false), Ok("a.txt\nb/d.md\ne/f.md".to_owned()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_no_file_of_rules_wherever_the_search_begins() {
+    let dir = workspace(&[("rules", "*.txt\n"), ("b/c.txt", "")]);
+    std::os::unix::fs::symlink("rules", dir.path().join(".gitignore")).expect("a link");
+    for path in ["", "b"] {
+        assert_eq!(found(&dir, path, "*.txt", false), Ok("b/c.txt".to_owned()), "{path}");
+    }
 }

@@ -38,10 +38,15 @@ fn line_ends_are_said_once() {
         ("crlf", "one\r\ntwo\r\n"),
         ("cr", "one\rtwo\n"),
         ("end", "one\r"),
+        ("both", "one\r\ntwo\n"),
         ("bom", "\u{feff}one\n"),
     ]);
     let crlf = "[lines end with CRLF; edit_file keeps that, write \\n as usual]";
     assert_eq!(read_all(&dir, "crlf"), Ok(format!("1\tone\n2\ttwo\n{crlf}")));
+    assert_eq!(
+        read_all(&dir, "both"),
+        Ok(format!("1\tone\n2\ttwo\n{}", crlf.replace("lines", "some lines")))
+    );
     assert_eq!(
         read_from(&dir, "crlf", 1, Some(1)),
         Ok(format!("1\tone\n[lines 1 to 1 of 2; go on with offset = 2]{crlf}"))

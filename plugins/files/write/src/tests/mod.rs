@@ -44,6 +44,8 @@ fn what_cannot_be_written_is_refused_and_changes_nothing() {
     }
     let large = "x".repeat(FILE_BYTES_MAX + 1);
     assert!(matches!(write_to(&dir, "a/b", &large), Err(ToolError::InvalidInput(_))));
+    let error = write_to(&dir, "a/b/", "x").expect_err("no directory");
+    assert_eq!(error.message(), "`a/b` is to be a file: leave out the `/` at its end");
     assert_eq!(text(&dir, "a/b"), "text");
     let top = fs::read_dir(dir.path()).expect("a listing").count();
     assert_eq!(top, 1, "nothing was made");
