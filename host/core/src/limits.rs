@@ -65,7 +65,7 @@ pub const RERUNS_MAX: u32 = 3;
 /// Attempts of one call beyond its first (R5): fewer than re-runs, so that a call which kills its host is
 /// given up before its turn is.
 pub const RETRIES_MAX: u32 = 2;
-/// Consecutive loads that neither ran a step nor ended in good order (R5).
+/// Consecutive loads of a turn that had something to do and neither ran a step nor ended in good order (R5).
 pub const CRASHED_LOADS_MAX: u32 = 5;
 /// Bytes of a failure's code.
 pub const CODE_BYTES_MAX: usize = 128;
