@@ -68,7 +68,7 @@ pub const RETRIES_MAX: u32 = 2;
 /// Attempts to ask a model beyond the first because its provider would not answer for now. Those that died with
 /// their host are counted by [`RETRIES_MAX`].
 pub const MODEL_RETRIES_MAX: u32 = 32;
-/// Consecutive loads that neither ran a step nor ended in good order (R5).
+/// Consecutive loads of a turn that had something to do and neither ran a step nor ended in good order (R5).
 pub const CRASHED_LOADS_MAX: u32 = 5;
 /// Bytes of a failure's code.
 pub const CODE_BYTES_MAX: usize = 128;

@@ -202,7 +202,7 @@ pub struct Load {
     pub startup_hooks: BTreeSet<u32>,
     /// Hooks that this load has a SessionStart verdict of.
     pub fired_hooks: BTreeSet<u32>,
-    /// Consecutive loads, this one included, that neither ran a step nor ended in good order.
+    /// Consecutive loads of the open turn that had something to do and neither ran a step nor ended in good order.
     pub crashed: u32,
     /// A step was started or run again since this load: SessionStart's time is over.
     pub stepped: bool,
@@ -288,7 +288,7 @@ impl Session {
         step::keep_for_replay(self, entry);
         match &entry.fact {
             Fact::SessionCreated(body) => life::created(self, entry, body),
-            Fact::SessionLoaded(body) => life::loaded(self, body),
+            Fact::SessionLoaded(body) => life::loaded(self, entry, body),
             Fact::SessionUnloaded(_) => life::unloaded(self),
             Fact::SessionTitled(body) => life::titled(self, &body.title),
             Fact::AgentTitle(body) => life::titled(self, &body.title),

@@ -1,6 +1,6 @@
 //! The session as a whole: created, loaded, unloaded, titled, ended.
 
-use super::Applied;
+use super::{Applied, turn};
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
@@ -59,9 +59,10 @@ pub(crate) fn created(session: &mut Session, entry: &Entry, body: &Created) -> A
     Ok(())
 }
 
-pub(crate) fn loaded(session: &mut Session, body: &SessionLoaded) -> Applied {
+pub(crate) fn loaded(session: &mut Session, entry: &Entry, body: &SessionLoaded) -> Applied {
+    let counts = u32::from(!turn::rests(session, entry.at));
     let Load { count, startup_hooks, crashed, .. } = std::mem::take(&mut session.load);
-    session.load = Load { count: count + 1, crashed: crashed + 1, startup_hooks, ..Load::default() };
+    session.load = Load { count: count + 1, crashed: crashed + counts, startup_hooks, ..Load::default() };
     session.imported = None;
     if body.again.is_some() {
         excuse(session);

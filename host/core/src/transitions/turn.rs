@@ -10,7 +10,7 @@ use crate::fact::{
     QuestionWithdrawn, Scope, StepAborted, StepInput, StepRerun, StepStarted, ToolLost, TurnCompleted,
     TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
 };
-use crate::ids::Digest;
+use crate::ids::{Digest, Timestamp};
 use crate::limits;
 use crate::money::Usd;
 use crate::session::{CallKind, OpenCall, Session, Step, Turn};
@@ -133,6 +133,17 @@ fn is_idle(session: &Session, turn: &Turn, advance: &Advance) -> bool {
                     }));
             !has_message && until.is_none_or(|until| advance.now < until)
         }
+    }
+}
+
+/// Whether nothing is due, whatever the inbox holds: what ends a host then is nothing that the session does.
+pub(crate) fn rests(session: &Session, now: Timestamp) -> bool {
+    match session.turn.as_ref().map(|turn| &turn.waiting) {
+        // A message opens a turn before anything else is done about it.
+        None => true,
+        Some(Some(WaitOn::Answers(_))) => !session.questions.is_empty(),
+        Some(Some(WaitOn::Time { until: Some(until), on_message: false })) => now < *until,
+        Some(_) => false,
     }
 }
 
@@ -266,6 +277,8 @@ pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
         return Err("turns are numbered without gaps");
     }
     session.turns += 1;
+    // What ended the loads before it was not its doing.
+    session.load.crashed = 0;
     session.turn = Some(Turn {
         number: entry.place.turn,
         first_seq: entry.seq - session.pending.messages.len() as u64,

@@ -96,6 +96,8 @@ impl Driver {
             Fatal::Store(error @ (StoreError::Unknown(_) | StoreError::RowTaken { .. })) => {
                 return Driven::Again(Again::Store(error.to_string()));
             }
+            // A session that is another host's by now has moved on: what does not fit is not its fault.
+            Fatal::Fault(_) if self.is_anothers().await => return Driven::Again(Again::Lease),
             Fatal::Fault(fault) => Gone::Faulted(*fault),
             other => Gone::Failed(other.to_string()),
         };
@@ -105,5 +107,10 @@ impl Driver {
             warn!(%error, "a fault could not be kept");
         }
         Driven::Gone(gone)
+    }
+
+    /// Whether the store says that the lease is another host's. One that cannot be asked says nothing.
+    async fn is_anothers(&mut self) -> bool {
+        matches!(self.keeper.renew().await, Err(Fatal::Store(StoreError::Fenced { .. })))
     }
 }

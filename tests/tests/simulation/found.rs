@@ -1,0 +1,93 @@
+//! Bugs that seeds have found, each as the shortest course that shows it: a plan and the places of its faults, so that
+//! they hold whatever seeds come to mean.
+
+use rewake_core::entry::Entry;
+use rewake_core::fact::Fact;
+use rewake_core::limits::CRASHED_LOADS_MAX;
+
+use crate::faults::{Fault, Listed, Which};
+use crate::plan::{People, Plan};
+use crate::run::{Ran, With, run};
+use crate::seeds::judge;
+use crate::stage::Stage;
+
+/// A bundle without hooks.
+const PLAIN: usize = 0;
+/// One with hooks on its start, its prompts and more.
+const HOOKED: usize = 3;
+/// One with a hook on being taken up again.
+const RESUMED: usize = 5;
+
+fn listed(kind: &'static str, nth: u32, fault: Fault) -> Listed {
+    Listed { kind, nth, fault }
+}
+
+/// Runs messages of a bundle with these faults, and judges what is left.
+fn held(bundle: usize, messages: &[String], faults: Vec<Listed>) -> Ran {
+    let stage = Stage::new();
+    let messages = messages.to_vec();
+    let plan = Plan { bundle, snapshot_entries: 1_000, people: People::Calm, messages };
+    let ran = run(&stage, 0, &plan, With { faults: Which::Listed(faults), lie: None });
+    let judged = judge(&stage, &plan, &ran);
+    assert_eq!(judged, Ok(()), "{:#?}", ran.actions);
+    ran
+}
+
+/// R0, R6 (seed 425 and three more of the first 8,000): a host stood still after it had started a step, and lost the
+/// session to another, which went so far that the step's state was no longer kept. The first host took that for a
+/// lost state and set a fault, and the session took no step on any host.
+#[test]
+fn a_stale_host_sets_no_fault() {
+    let say = |text: &str| {
+        format!(r#"[{{"op":"say","text":"{text}"}},{{"op":"more"}},{{"op":"say","text":"on"}}]"#)
+    };
+    let ran = held(
+        PLAIN,
+        &[say("one"), say("two"), say("three")],
+        // The second host has no state in memory when it starts turn 2.
+        vec![listed("turn.completed", 1, Fault::KillAfter), listed("turn.started", 2, Fault::TakenOver)],
+    );
+    assert!(ran.actions.iter().any(|line| line == "host 2 goes on"), "{:#?}", ran.actions);
+    assert_eq!(ends(&ran), ["completed", "completed", "completed"]);
+}
+
+/// R5 (seeds 8055 and 11209): a session with a hook on its start or its prompts, whose hosts were killed six times
+/// while it had nothing to do, failed its next turn without having tried it, and every turn after that.
+#[test]
+fn loads_with_nothing_to_do_fail_no_turn() {
+    let say = |text: &str| format!(r#"[{{"op":"say","text":"{text}"}}]"#);
+    let kills = (1..=CRASHED_LOADS_MAX + 1).map(|nth| listed("session.loaded", nth, Fault::KillAfter));
+    let ran = held(HOOKED, &[say("one"), say("two")], kills.collect());
+    assert_eq!(ends(&ran), ["completed", "completed"]);
+}
+
+/// R10 (the same, while a turn waits for a person): waiting costs nothing, however often its host is killed meanwhile.
+#[test]
+fn loads_while_a_turn_waits_do_not_fail_it() {
+    let ask = r#"[{"op":"ask","id":"q","text":"?"},{"op":"say","text":"on"}]"#.to_owned();
+    let kills = (2..=CRASHED_LOADS_MAX + 3).map(|nth| listed("session.loaded", nth, Fault::KillAfter));
+    let first = listed("turn.waiting", 1, Fault::KillAfter);
+    let ran = held(HOOKED, &[ask], kills.chain([first]).collect());
+    assert_eq!(ends(&ran), ["completed"]);
+}
+
+/// R5: what kills its host before it comes to a step fails its turn, and that turn only.
+#[test]
+fn a_turn_that_comes_to_no_step_is_given_up() {
+    let say = |text: &str| format!(r#"[{{"op":"say","text":"{text}"}}]"#);
+    let kills = (1..=CRASHED_LOADS_MAX + 1).map(|nth| listed("hook.started", nth, Fault::KillAfter));
+    let first = listed("step.started", 1, Fault::KillBefore);
+    let ran = held(RESUMED, &[say("one"), say("two")], kills.chain([first]).collect());
+    assert_eq!(ends(&ran), ["loads", "completed"]);
+}
+
+/// How its turns ended.
+fn ends(ran: &Ran) -> Vec<String> {
+    let end = |entry: &Entry| match &entry.fact {
+        Fact::TurnCompleted(_) => Some("completed".to_owned()),
+        Fact::TurnFailed(body) => Some(body.code.clone()),
+        Fact::TurnInterrupted(_) => Some("interrupted".to_owned()),
+        _ => None,
+    };
+    ran.evidence.entries.iter().filter_map(end).collect()
+}

@@ -1,0 +1,17 @@
+//! A deterministic simulation: the real driver and real guests over a store in memory that fails as a seed says. Runs
+//! seeds, checks what they leave, and shows that the checks can fail. docs/testing.md says how to run one alone.
+
+mod check;
+mod chooser;
+mod doctored;
+mod evidence;
+mod faults;
+mod found;
+mod people;
+mod plan;
+mod run;
+mod seeds;
+mod sim;
+mod stage;
+mod store;
+mod transcript;

@@ -1,0 +1,334 @@
+//! The store as one host of a seed sees it: the shared one, and in front of it everything that goes wrong between
+//! the two. What that is decides [`Sim`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rewake_core::codec::Record;
+use rewake_core::command::{Command, Row};
+use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
+use rewake_store::{
+    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs, Journal, Lease,
+    Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+};
+use rewake_wire::{Fault as Shown, Sender, SessionSummary};
+
+use crate::faults::{Fate, Fault};
+use crate::sim::{Lie, Signal, Sim};
+
+/// One host's way to the store.
+pub(crate) struct FaultStore {
+    pub(crate) sim: Arc<Sim>,
+    /// Which host's.
+    pub(crate) host: u32,
+}
+
+impl FaultStore {
+    async fn appended(&self, append: Append) -> Result<(), StoreError> {
+        let FaultStore { sim, host } = self;
+        let host = *host;
+        sim.alive().await;
+        sim.count_down(host);
+        sim.interfere(8).await;
+        if self.is_swallowed(&append) {
+            return Ok(());
+        }
+        let (first, last) = (append.records.first(), append.records.last());
+        let kinds: Vec<&str> = append.records.iter().map(|record| record.kind.as_str()).collect();
+        let fault = sim.lock().faults.at_append(&kinds);
+        let seqs = [first, last].map(|record| record.map_or(0, |record| record.seq));
+        sim.note(format!("host {host} appends {}-{} {}", seqs[0], seqs[1], kinds.join(" ")));
+        let Some(fault) = fault else { return self.commit(append) };
+        sim.note(format!("  {fault:?}"));
+        sim.count(&format!("{fault:?}"));
+        self.fail(append, fault).await
+    }
+
+    fn commit(&self, append: Append) -> Result<(), StoreError> {
+        let done = self.sim.commit(self.host, append);
+        if let Err(error) = &done {
+            self.sim.note(format!("  refused: {error}"));
+        }
+        done
+    }
+
+    async fn fail(&self, append: Append, fault: Fault) -> Result<(), StoreError> {
+        let (sim, host) = (&self.sim, self.host);
+        match fault {
+            Fault::KillBefore => sim.kill().await,
+            Fault::KillAfter => {
+                let _ = self.commit(append);
+                sim.kill().await
+            }
+            Fault::KillSoon(ms) => {
+                sim.signal(Signal::KillIn(Duration::from_millis(ms)));
+                self.commit(append)
+            }
+            Fault::Unknown(fate) => {
+                match fate {
+                    Fate::Applied => drop(self.commit(append)),
+                    Fate::Gone => {}
+                    Fate::Later => sim.bury(host, append),
+                }
+                Err(StoreError::Unknown("as the seed has it".into()))
+            }
+            Fault::Io => Err(StoreError::Io {
+                what: "writing to the store".into(),
+                source_text: "as the seed has it".into(),
+            }),
+            Fault::Busy(ms) => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                sim.alive().await;
+                self.commit(append)
+            }
+            Fault::Frozen => {
+                sim.expire_leases();
+                sim.freeze(host).await;
+                self.commit(append)
+            }
+            Fault::TakenOver => {
+                let done = self.commit(append);
+                sim.expire_leases();
+                sim.freeze(host).await;
+                done
+            }
+            Fault::LetGo => {
+                let done = self.commit(append);
+                sim.signal(Signal::LetGo);
+                done
+            }
+        }
+    }
+
+    /// The store lies about this append.
+    fn is_swallowed(&self, append: &Append) -> bool {
+        let mut state = self.sim.lock();
+        let starts = append.records.iter().any(|record| record.kind == "tool.started");
+        let lies = state.lie == Some(Lie::Start) && starts;
+        if lies {
+            state.lie = None;
+        }
+        lies
+    }
+}
+
+impl Journal for FaultStore {
+    fn create(&self, new: NewSession) -> Answer<'_, ()> {
+        self.sim.inner.create(new)
+    }
+
+    fn append(&self, append: Append) -> Answer<'_, ()> {
+        Box::pin(self.appended(append))
+    }
+
+    fn read<'a>(&'a self, session: &'a SessionId, after: u64, limit: u32) -> Answer<'a, Vec<Record>> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            self.sim.inner.read(session, after, limit).await
+        })
+    }
+
+    fn head<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Head>> {
+        self.sim.inner.head(session)
+    }
+}
+
+impl Inbox for FaultStore {
+    fn send<'a>(
+        &'a self,
+        session: &'a SessionId,
+        sender: Sender,
+        command: Command,
+        key: Option<String>,
+    ) -> Answer<'a, u64> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            if self.sim.lock().lie.take_if(|lie| *lie == Lie::Send).is_some() {
+                return Ok(self.sim.inner.through(session).await? + 1);
+            }
+            let failed = self.sim.lock().faults.at_send();
+            if let Some(is_written) = failed {
+                self.sim.count("a send of which nobody knows");
+                if is_written {
+                    let _ = self.sim.inner.send(session, sender, command, key).await;
+                }
+                return Err(StoreError::Unknown("as the seed has it".into()));
+            }
+            self.sim.inner.send(session, sender, command, key).await
+        })
+    }
+
+    fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            self.sim.inner.pending(session).await
+        })
+    }
+
+    fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            self.sim.inner.through(session).await
+        })
+    }
+}
+
+impl Leases for FaultStore {
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        host: &'a HostId,
+        ttl_ms: u64,
+        _dead: &'a (dyn Fn(&HostId) -> bool + Sync),
+    ) -> Answer<'a, Lease> {
+        Box::pin(async move {
+            let sim = &self.sim;
+            sim.alive().await;
+            sim.count_down(self.host);
+            sim.reopened();
+            sim.lock().hosts.insert(self.host, host.clone());
+            let killed = sim.lock().faults.at_acquire();
+            if killed == Some(false) {
+                sim.count("killed before a lease");
+                return sim.kill().await;
+            }
+            // Hosts that were killed leave no lock in a process that lives on.
+            let dead = sim.lock().dead.clone();
+            let lease = sim.inner.acquire(session, host, ttl_ms, &|host| dead.contains(host)).await;
+            let got = lease.as_ref().map_or_else(ToString::to_string, |lease| lease.epoch.to_string());
+            sim.note(format!("host {} acquires: {got}", self.host));
+            if killed == Some(true) {
+                sim.count("killed after a lease");
+                return sim.kill().await;
+            }
+            lease
+        })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl_ms: u64) -> Answer<'a, Lease> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            self.sim.inner.renew(lease, ttl_ms).await
+        })
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Answer<'a, ()> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            self.sim.inner.release(lease).await
+        })
+    }
+
+    fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Lease>> {
+        self.sim.inner.holder(session)
+    }
+}
+
+impl Snapshots for FaultStore {
+    fn put_snapshot<'a>(&'a self, session: &'a SessionId, mut snapshot: Snapshot) -> Answer<'a, ()> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            if self.sim.lock().lie == Some(Lie::Snapshot) {
+                snapshot.bytes = forged(&snapshot.bytes);
+            }
+            if self.sim.lock().faults.at_snapshot() {
+                self.sim.count("a snapshot that is not kept");
+                return Err(StoreError::Closed);
+            }
+            self.sim.inner.put_snapshot(session, snapshot).await
+        })
+    }
+
+    fn newest_snapshot<'a>(&'a self, session: &'a SessionId, below: u64) -> Answer<'a, Option<Snapshot>> {
+        Box::pin(async move {
+            self.sim.alive().await;
+            let mut snapshot = self.sim.inner.newest_snapshot(session, below).await?;
+            if let Some(snapshot) = &mut snapshot
+                && self.sim.lock().faults.at_snapshot()
+            {
+                self.sim.count("a snapshot that is damaged");
+                let at = snapshot.bytes.len() / 2;
+                snapshot.bytes[at] ^= 1;
+            }
+            Ok(snapshot)
+        })
+    }
+}
+
+/// A snapshot that says something else, under a digest that holds.
+fn forged(bytes: &[u8]) -> Vec<u8> {
+    let mut fold: serde_json::Value = serde_json::from_slice(&bytes[32..]).expect("a fold");
+    fold["title"] = "somebody else's".into();
+    let fold = serde_json::to_vec(&fold).expect("a fold");
+    let mut forged = Digest::of(&fold).0.to_vec();
+    forged.extend(fold);
+    forged
+}
+
+impl States for FaultStore {
+    fn state<'a>(&'a self, session: &'a SessionId, digest: &'a Digest) -> Answer<'a, Option<SavedState>> {
+        self.sim.inner.state(session, digest)
+    }
+}
+
+impl Blobs for FaultStore {
+    fn put_blob<'a>(&'a self, project: &'a str, bytes: Vec<u8>) -> Answer<'a, Digest> {
+        self.sim.inner.put_blob(project, bytes)
+    }
+
+    fn blob<'a>(&'a self, project: &'a str, digest: &'a Digest) -> Answer<'a, Option<Vec<u8>>> {
+        self.sim.inner.blob(project, digest)
+    }
+}
+
+impl Bundles for FaultStore {
+    fn put_bundle(&self, bundle: Bundle) -> Answer<'_, ()> {
+        self.sim.inner.put_bundle(bundle)
+    }
+
+    fn bundle<'a>(&'a self, digest: &'a Digest) -> Answer<'a, Option<Bundle>> {
+        self.sim.inner.bundle(digest)
+    }
+
+    fn list_bundles(&self) -> Answer<'_, Vec<BundleName>> {
+        self.sim.inner.list_bundles()
+    }
+}
+
+impl Installs for FaultStore {
+    fn install(&self, install: Install) -> Answer<'_, ()> {
+        self.sim.inner.install(install)
+    }
+
+    fn installed<'a>(&'a self, project: &'a str) -> Answer<'a, Vec<Installed>> {
+        self.sim.inner.installed(project)
+    }
+
+    fn uninstall<'a>(&'a self, project: &'a str, digest: &'a Digest) -> Answer<'a, ()> {
+        self.sim.inner.uninstall(project, digest)
+    }
+}
+
+impl Sessions for FaultStore {
+    fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<SessionSummary>> {
+        self.sim.inner.session(id)
+    }
+
+    fn list_sessions(&self, limit: u32, before: Option<SessionId>) -> Answer<'_, Vec<SessionSummary>> {
+        self.sim.inner.list_sessions(limit, before)
+    }
+
+    fn set_fault<'a>(&'a self, id: &'a SessionId, fault: Option<Shown>) -> Answer<'a, ()> {
+        self.sim.inner.set_fault(id, fault)
+    }
+
+    fn fault<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<Shown>> {
+        self.sim.inner.fault(id)
+    }
+}
+
+impl Store for FaultStore {
+    fn now(&self) -> Timestamp {
+        self.sim.now()
+    }
+}
