@@ -1,6 +1,8 @@
 //! A session's entries as a person follows them: which are shown, and how. Keeps the names of the tools that
 //! were asked for, since outcomes do not repeat them. Writes nothing.
 
+mod marker;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_core::entry::{Entry, Place};
@@ -84,7 +86,7 @@ impl Renderer {
             Fact::QuestionAsked(body) => {
                 vec![(Style::Strong, format!("? {}", describe::question(&body.question)))]
             }
-            Fact::Custom(body) => dim(format!("{} {}", short(&body.kind), short(&body.data.to_string()))),
+            Fact::Custom(body) => marker::lines(body),
             Fact::LogLines(body) => logs(body),
             _ => self.doings(entry),
         }

@@ -31,8 +31,8 @@ pub(super) async fn answer(question: &Question) -> Result<Option<String>, Failur
     }
 }
 
-/// What was typed as an answer: one of the choices, the beginning of only one, or its number from 1; where there are
-/// none, JSON, or a text.
+/// What was typed as an answer: one of the choices, the beginning of only one, or its number from 1, if these do not
+/// say different things; where there are no choices, JSON, or a text.
 pub(crate) fn value(choices: &[String], typed: &str) -> Option<String> {
     let text = |text: &str| serde_json::Value::String(text.to_owned()).to_string();
     if choices.is_empty() {
@@ -43,14 +43,14 @@ pub(crate) fn value(choices: &[String], typed: &str) -> Option<String> {
         return Some(text(typed));
     }
     let typed = typed.to_lowercase();
-    let mut meant = choices.iter().filter(|choice| choice.to_lowercase().starts_with(&typed));
-    match (meant.next(), meant.next()) {
-        (Some(one), None) => Some(text(one)),
-        (Some(_), Some(_)) => None,
-        (None, _) => {
-            let number: usize = typed.parse().ok()?;
-            choices.get(number.checked_sub(1)?).map(|one| text(one))
-        }
+    let by_place = typed.parse().ok().and_then(|number: usize| choices.get(number.checked_sub(1)?));
+    let mut begun = choices.iter().filter(|choice| choice.to_lowercase().starts_with(&typed));
+    match (by_place, begun.next(), begun.next()) {
+        // Whoever wrote the choices does not decide which of two was meant.
+        (Some(placed), Some(one), _) if placed != one => None,
+        (Some(placed), None, _) => Some(text(placed)),
+        (_, Some(one), None) => Some(text(one)),
+        _ => None,
     }
 }
 
@@ -89,6 +89,14 @@ mod tests {
         let choices = ["2".to_owned(), "1".to_owned(), "30".to_owned()];
         for (typed, expected) in [("1", "\"1\""), ("2", "\"2\""), ("3", "\"30\"")] {
             assert_eq!(value(&choices, typed).as_deref(), Some(expected), "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_another_choice_begins_with_is_asked_for_again() {
+        let choices = ["keep it".to_owned(), "1: delete it".to_owned(), "3 days".to_owned()];
+        for (typed, expected) in [("1", None), ("2", Some("\"1: delete it\"")), ("3", Some("\"3 days\""))] {
+            assert_eq!(value(&choices, typed).as_deref(), expected, "{typed}");
         }
     }
 

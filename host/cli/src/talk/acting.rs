@@ -117,8 +117,9 @@ impl Talk<'_> {
             self.transcript.note(Style::Bad, &format!("answer with a number, or one of: {choices}"));
             return Ok(());
         };
-        match self.send(Command::Answer { question: id.clone(), value }).await? {
+        match self.send(Command::Answer { question: id.clone(), value: value.clone() }).await? {
             Some(row) => {
+                self.transcript.answer(row, &value);
                 self.answered.insert(row, id);
                 self.ask();
             }

@@ -41,6 +41,8 @@ pub(super) struct Decoder {
     bytes: Vec<u8>,
     /// How many of them were looked through for a paste's end.
     scanned: usize,
+    /// The paste that is coming was given already, as far as it is kept: the rest of it goes.
+    is_over: bool,
 }
 
 /// What the first bytes are.
@@ -57,9 +59,21 @@ impl Decoder {
         self.bytes.extend_from_slice(bytes);
         let mut keys = Vec::new();
         while !self.bytes.is_empty() {
+            if self.is_over {
+                self.pass_over();
+                if self.is_over {
+                    break;
+                }
+                continue;
+            }
             match step(&self.bytes, self.scanned) {
                 Step::More => {
                     self.scanned = self.bytes.len().saturating_sub(PASTE_ENDS.len());
+                    if self.bytes.starts_with(PASTE_BEGINS) && self.bytes.len() > PASTE_BYTES_MAX {
+                        keys.push(Key::Paste(pasted(&self.bytes[PASTE_BEGINS.len()..self.scanned])));
+                        self.bytes.drain(..self.scanned);
+                        (self.scanned, self.is_over) = (0, true);
+                    }
                     break;
                 }
                 Step::Taken(count, key) => {
@@ -72,9 +86,18 @@ impl Decoder {
         keys
     }
 
+    /// Drops what comes of a paste, to its end: typed, it would be keys.
+    fn pass_over(&mut self) {
+        let end = self.bytes.windows(PASTE_ENDS.len()).position(|end| end == PASTE_ENDS);
+        self.is_over = end.is_none();
+        let gone =
+            end.map_or_else(|| self.bytes.len().saturating_sub(PASTE_ENDS.len()), |at| at + PASTE_ENDS.len());
+        self.bytes.drain(..gone);
+    }
+
     /// Whether there is the beginning of something that may be whole as it is: an Escape.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
+        !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS) && !self.is_over
     }
 
     /// Nothing more came for a while: what there is, is all.
@@ -166,12 +189,12 @@ fn paste(bytes: &[u8], scanned: usize) -> Step {
     let from = scanned.max(PASTE_BEGINS.len());
     let found =
         bytes.get(from..).and_then(|rest| rest.windows(PASTE_ENDS.len()).position(|end| end == PASTE_ENDS));
-    let Some(end) = found.map(|at| from + at) else {
-        return if bytes.len() > PASTE_BYTES_MAX { Step::Taken(bytes.len(), None) } else { Step::More };
-    };
-    let text = String::from_utf8_lossy(&bytes[PASTE_BEGINS.len()..end]);
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    Step::Taken(end + PASTE_ENDS.len(), Some(Key::Paste(text)))
+    let Some(end) = found.map(|at| from + at) else { return Step::More };
+    Step::Taken(end + PASTE_ENDS.len(), Some(Key::Paste(pasted(&bytes[PASTE_BEGINS.len()..end]))))
+}
+
+fn pasted(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
 }
 
 #[cfg(test)]
@@ -217,5 +240,22 @@ mod tests {
         assert!(!decoder.is_waiting(), "a paste is waited for");
         assert_eq!(decoder.push(b"er\x1b[201"), []);
         assert_eq!(decoder.push(b"~"), [Key::Paste("slower".into())]);
+    }
+
+    /// What is over must not be taken for keys: each line of it would be sent.
+    #[test]
+    fn of_a_paste_that_is_too_long_the_beginning_is_kept_and_no_more() {
+        let mut decoder = Decoder::default();
+        let mut keys = decoder.push(PASTE_BEGINS);
+        let piece = b"a line\n".repeat(1 << 16);
+        for _ in 0..PASTE_BYTES_MAX / piece.len() * 2 {
+            keys.extend(decoder.push(&piece));
+        }
+        keys.extend(decoder.push(b"end\x1b[201"));
+        assert!(!decoder.is_waiting(), "its end is waited for");
+        keys.extend(decoder.push(b"~x"));
+        let [Key::Paste(text), Key::Char('x')] = &keys[..] else { panic!("{} keys", keys.len()) };
+        assert!(text.starts_with("a line\na line") && text.len() <= PASTE_BYTES_MAX + piece.len());
+        assert!(text.len() + piece.len() > PASTE_BYTES_MAX, "{}", text.len());
     }
 }

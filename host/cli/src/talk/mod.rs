@@ -74,6 +74,8 @@ struct Talk<'a> {
     /// The fold up to the journal's newest entry that was read.
     session: Session,
     hold: Hold,
+    /// Who else has it, if that was told.
+    elsewhere: Option<String>,
     /// Since when nothing is due, if the session is here.
     idle_since: Option<Instant>,
     /// Questions that were asked.
@@ -120,6 +122,7 @@ pub(crate) async fn talk(
         id: id.clone(),
         journal: Journal::at(store, id.clone(), standing.session.head),
         hold: Hold::Away,
+        elsewhere: None,
         idle_since: None,
         questions: standing.questions.into_iter().map(|asked| (asked.id.clone(), asked)).collect(),
         answered: BTreeMap::new(),
@@ -261,10 +264,19 @@ impl Talk<'_> {
     async fn heard(&mut self, heard: Heard) -> Result<Option<Outcome>, Failure> {
         let now = Instant::now();
         match heard {
-            Heard::Taken | Heard::Look => self.show().await?,
+            Heard::Taken => {
+                self.elsewhere = None;
+                self.show().await?;
+            }
+            Heard::Look => self.show().await?,
             Heard::Busy(who) => {
-                let line = format!("{} is run by {who}, which takes in what is sent from here", self.id);
-                self.transcript.note(Style::Dim, &line);
+                self.status.rests();
+                // It is asked for again and again, and told once.
+                if self.elsewhere.as_ref() != Some(&who) {
+                    let line = format!("{} is run by {who}, which takes in what is sent from here", self.id);
+                    self.transcript.note(Style::Dim, &line);
+                    self.elsewhere = Some(who);
+                }
             }
             Heard::Failed(error) => return self.failed(*error),
             Heard::Live(Live::Entry(event)) if event.seq <= self.journal.seq() => {}

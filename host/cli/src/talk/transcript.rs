@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use rewake_core::entry::Entry;
 use rewake_core::fact::{Decision, Fact, Lost, ModelContent, ModelOutcome, Question, WaitOn};
-use rewake_core::ids::Timestamp;
 use rewake_runtime::live::Delta;
 use rewake_wire::{Part, Sender};
 
@@ -42,6 +41,8 @@ pub(super) struct Transcript {
     /// Questions that were asked, and those that were shown.
     questions: BTreeMap<String, Question>,
     shown: BTreeSet<String>,
+    /// Rows of the inbox whose answers were shown when they were sent.
+    answers: BTreeSet<u64>,
     /// Rows that stay and were not taken yet; and whether the last one is empty.
     rows: Vec<Row>,
     is_gap: bool,
@@ -60,6 +61,7 @@ impl Transcript {
             is_unfolded,
             questions: BTreeMap::new(),
             shown: BTreeSet::new(),
+            answers: BTreeSet::new(),
             rows: Vec::new(),
             is_gap: true,
         }
@@ -118,6 +120,7 @@ impl Transcript {
                 self.prompted(&name, &describe::parts(&body.parts));
                 self.gap();
             }
+            Fact::UserAnswer(body) if self.answers.remove(&body.n) => {}
             Fact::UserAnswer(body) => {
                 let name = self.name(&body.sender);
                 if let Some(question) = self.questions.get(&body.question).cloned()
@@ -125,8 +128,7 @@ impl Transcript {
                 {
                     self.question(&question);
                 }
-                let value = serde_json::from_str(&body.value).unwrap_or_else(|_| body.value.clone());
-                self.prompted(&name, &value);
+                self.prompted(&name, &value_of(&body.value));
             }
             Fact::AgentMessage(body) => self.said(&describe::parts(&body.parts)),
             Fact::QuestionAsked(body) => {
@@ -138,7 +140,8 @@ impl Transcript {
                 self.lines(lines);
             }
             Fact::UserInterrupt(body) if self.name(&body.sender).is_empty() => {}
-            Fact::TurnWaiting(body) if is_short(&body.on, entry.at) => {}
+            // What it waits for is shown anyway.
+            Fact::TurnWaiting(body) if matches!(body.on, WaitOn::Answers(_)) => {}
             Fact::SessionLoaded(_) | Fact::StepRerun(_) if !self.is_unfolded => {}
             _ => self.call(entry, lines, now),
         }
@@ -240,6 +243,12 @@ impl Transcript {
             rows.extend(choices.iter().flat_map(|choice| set_in(Look::default(), choice, self.columns)));
         }
         self.push(rows);
+    }
+
+    /// Shows the answer that was sent as a row of the inbox: below its question, before the next one.
+    pub(super) fn answer(&mut self, row: u64, value: &str) {
+        self.answers.insert(row);
+        self.prompted("", &value_of(value));
     }
 
     /// Says something of the program's own.
@@ -377,12 +386,9 @@ pub(super) fn sent(name: &str, text: &str, look: Look, columns: usize) -> Vec<Ro
     rows
 }
 
-/// Whether a turn waits for what is shown anyway, or only lets others have a word.
-fn is_short(on: &WaitOn, now: Timestamp) -> bool {
-    match on {
-        WaitOn::Answers(_) => true,
-        WaitOn::Time { until, .. } => until.is_some_and(|until| until <= now),
-    }
+/// An answer as it was typed.
+fn value_of(json: &str) -> String {
+    serde_json::from_str(json).unwrap_or_else(|_| json.to_owned())
 }
 
 /// The text of a completion.

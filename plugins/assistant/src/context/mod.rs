@@ -6,7 +6,7 @@
 
 mod uses;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_sdk::{
     entry::{Entry, HookVerdict, ModelOutcome, StepInput},
@@ -267,7 +267,7 @@ impl Context {
         content.retain(is_something);
         let last = self.window.last().map(|item| item.message.role);
         if content.is_empty() {
-            if last != Some(Role::Assistant) {
+            if last == Some(Role::User) {
                 return;
             }
             content.push(Content::Part(Part::text(words::GO_ON)));
@@ -299,8 +299,8 @@ impl Context {
         let is_empty = !content.iter().any(says);
         self.answers += 1;
         self.meter.counted(usage, context_tokens);
+        self.open = Open::new(&mut content, &self.use_ids(), asks, &self.turn, self.steps);
         let message = Message::assistant(content);
-        self.open = Open::new(&message, asks, &self.turn, self.steps);
         self.last = Last {
             cut: if finish == Finish::MaxTokens && self.open.is_empty() { self.last.cut + 1 } else { 0 },
             empty: if is_empty && finish != Finish::MaxTokens { self.last.empty + 1 } else { 0 },
@@ -310,6 +310,16 @@ impl Context {
         if !is_empty {
             self.window.push(Item { seq, asked: None, message });
         }
+    }
+
+    /// The ids of the uses that the model is told of.
+    fn use_ids(&self) -> BTreeSet<String> {
+        let contents = self.window.iter().flat_map(|item| &item.message.content);
+        let ids = contents.filter_map(|content| match content {
+            Content::ToolUse(one) => Some(one.id.clone()),
+            _ => None,
+        });
+        ids.collect()
     }
 
     fn verdict(&mut self, verdict: HookVerdict) {

@@ -4,6 +4,8 @@
 //! gets exactly one result, also where a turn ended in the midst of it: providers refuse a use
 //! without one.
 
+use std::collections::BTreeSet;
+
 use rewake_sdk::{
     entry::{Answer, HookVerdict, Requested, ToolCompleted, ToolStarted},
     model::Content,
@@ -12,6 +14,9 @@ use rewake_sdk::{
 use serde::{Deserialize, Serialize};
 
 use crate::{ask, words};
+
+/// Characters of a tool's name, and of a use's id, that all providers take.
+const WORD_CHARS_MAX: usize = 64;
 
 /// The uses of one completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +30,10 @@ pub(super) struct Open {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Use {
+    /// The id that the model gave it: the host's entries say that one.
     id: String,
+    /// The id that it has in the conversation.
+    told_id: String,
     name: String,
     class: Effect,
     state: State,
@@ -55,16 +63,26 @@ enum State {
 }
 
 impl Open {
-    /// Those of a completion. `asks`: the tool `ask_user` is the harness's own.
-    pub(super) fn new(message: &Message, asks: bool, turn: &str, step: u32) -> Self {
-        let uses: Vec<ToolUse> = message
-            .content
-            .iter()
-            .filter_map(|content| match content {
-                Content::ToolUse(tool_use) => Some(tool_use.clone()),
-                _ => None,
-            })
-            .collect();
+    /// Those of a completion, whose ids and names are made such in it that every provider takes them back: none
+    /// of `taken`, no id twice. `asks`: the tool `ask_user` is the harness's own.
+    pub(super) fn new(
+        content: &mut [Content],
+        taken: &BTreeSet<String>,
+        asks: bool,
+        turn: &str,
+        step: u32,
+    ) -> Self {
+        let mut taken = taken.clone();
+        let mut uses = Vec::new();
+        let mut told_ids = Vec::new();
+        for content in content {
+            let Content::ToolUse(told) = content else { continue };
+            uses.push(told.clone());
+            told.name = word(&told.name, "unnamed");
+            told.id = unused(&word(&told.id, "use"), &taken);
+            taken.insert(told.id.clone());
+            told_ids.push(told.id.clone());
+        }
         let wishes = if asks { ask::wishes(&uses) } else { Vec::new() };
         let state = |at: usize| match wishes.iter().find(|wish| wish.at == at) {
             None => State::Wanted,
@@ -73,8 +91,9 @@ impl Open {
                 Err(why) => State::NotAsked(why.clone()),
             },
         };
-        let open = (0..).zip(uses).map(|(at, one)| Use {
+        let open = (0..).zip(uses).zip(told_ids).map(|((at, one), told_id)| Use {
             id: one.id,
+            told_id,
             name: one.name,
             class: Effect::Once,
             state: state(at),
@@ -172,18 +191,37 @@ impl Use {
                 (Outcome::Unknown, Vec::new(), said(std::mem::take(&mut self.before)))
             }
             State::Wanted | State::Requested => {
-                return ToolResult::new(self.id, Outcome::Error, words::NOT_BEGUN);
+                return ToolResult::new(self.told_id, Outcome::Error, words::NOT_BEGUN);
             }
-            State::NotAsked(why) => return ToolResult::new(self.id, Outcome::Error, why),
+            State::NotAsked(why) => return ToolResult::new(self.told_id, Outcome::Error, why),
             State::Asked(question) => {
                 let at = answers.iter().position(|answer| answer.question == question);
                 return match at.map(|at| answers.remove(at)) {
-                    Some(answer) => ToolResult::new(self.id, Outcome::Ok, words::of_reply(&answer)),
-                    None => ToolResult::new(self.id, Outcome::Error, words::NOT_ANSWERED),
+                    Some(answer) => ToolResult::new(self.told_id, Outcome::Ok, words::of_reply(&answer)),
+                    None => ToolResult::new(self.told_id, Outcome::Error, words::NOT_ANSWERED),
                 };
             }
         };
         context.extend(said(self.after));
-        ToolResult { id: self.id, outcome, parts, context }.in_words_of(self.class)
+        ToolResult { id: self.told_id, outcome, parts, context }.in_words_of(self.class)
     }
+}
+
+/// A name or id in the letters that all providers take; a model can write any.
+fn word(text: &str, instead: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let word: String = text.chars().take(WORD_CHARS_MAX).map(letter).collect();
+    if word.is_empty() { instead.to_owned() } else { word }
+}
+
+/// The id, or one like it that is not taken.
+fn unused(id: &str, taken: &BTreeSet<String>) -> String {
+    if !taken.contains(id) {
+        return id.to_owned();
+    }
+    let numbered = (2u32..).map(|n| {
+        let end = format!("_{n}");
+        format!("{}{end}", &id[..id.len().min(WORD_CHARS_MAX - end.len())])
+    });
+    numbered.into_iter().find(|id| !taken.contains(id)).unwrap_or_default()
 }

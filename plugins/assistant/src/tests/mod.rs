@@ -55,6 +55,9 @@ fn from_nothing(journal: &[JournalEvent], through: u32) -> Context {
 /// empty, and each use with exactly one result in the message after it.
 fn check_request(messages: &[Message]) {
     assert!(!messages.is_empty());
+    let all: Vec<&str> = messages.iter().flat_map(uses).collect();
+    let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+    assert_eq!(all.len(), distinct.len(), "an id is there twice: {all:?}");
     for (at, message) in messages.iter().enumerate() {
         let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
         assert_eq!(message.role, role, "{messages:#?}");

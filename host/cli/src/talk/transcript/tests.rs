@@ -5,7 +5,7 @@ use rewake_core::fact::{
     AgentMessage, ModelCompleted, ModelFinish, ModelLost, ModelStarted, QuestionAsked, RequestedUse,
     ToolCompleted, ToolsRequested, TurnInterrupted, TurnWaiting, UserAnswer, UserMessage,
 };
-use rewake_core::ids::Digest;
+use rewake_core::ids::{Digest, Timestamp};
 use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Usage};
 
@@ -195,4 +195,22 @@ fn messages_and_questions_are_told_apart_from_what_the_program_says() {
     );
     let answer = UserAnswer { n: 2, sender: sender("ann"), question: "q".into(), value: "\"blue\"".into() };
     assert_eq!(talk.entry(answer), ["? Which?", "  1) red   2) blue", "› blue"]);
+}
+
+#[test]
+fn an_answer_stands_below_its_question_and_once() {
+    let mut talk = Talk::new();
+    let question = |id: &str| Question { id: id.into(), text: id.into(), choices: vec![], schema: None };
+    for id in ["one?", "two?"] {
+        talk.entry(QuestionAsked { question: question(id), by: rewake_core::fact::Asker::Harness });
+    }
+    talk.0.question(&question("one?"));
+    talk.0.answer(7, "\"yes\"");
+    talk.0.question(&question("two?"));
+    assert_eq!(texts(talk.0.take()), ["? one?", "› yes", "", "? two?"]);
+    let sender = Sender::Operator("ann".into());
+    let answer =
+        |n| UserAnswer { n, sender: sender.clone(), question: "one?".into(), value: "\"yes\"".into() };
+    assert_eq!(talk.entry(answer(7)), Vec::<String>::new(), "it was shown when it was sent");
+    assert_eq!(talk.entry(answer(8)), ["› yes"], "another process sent it");
 }
