@@ -18,6 +18,8 @@ use crate::describe;
 use crate::out::Style;
 use crate::text::{one_line, plain};
 
+pub(crate) use self::marker::COMPACTED;
+
 /// Characters of a tool's input or outcome that are shown.
 const INPUT_CHARS_MAX: usize = 160;
 /// Characters of a message that is echoed, of a line of diagnostics and the like.

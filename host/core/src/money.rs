@@ -110,8 +110,8 @@ impl Price {
             (usage.cache_read_tokens, self.cache_read),
             (usage.cache_write_tokens, self.cache_write),
         ];
-        let millionths: u128 =
-            parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.0)).sum();
+        let parts = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.0));
+        let millionths = parts.fold(0, u128::saturating_add);
         Usd(u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 
@@ -159,5 +159,10 @@ mod tests {
         assert_eq!(tiny.of(Usage { input_tokens: 1, ..Usage::default() }), Usd(1));
         assert_eq!(price.at_most(1_000, 100), usd("0.00525"));
         assert_eq!(price.at_most(u64::MAX, u64::MAX), Usd(u64::MAX));
+        let (dear, all) = (Usd(u64::MAX), u64::MAX);
+        let absurd = Price { input: dear, output: dear, cache_read: dear, cache_write: dear };
+        let usage =
+            Usage { input_tokens: all, output_tokens: all, cache_read_tokens: all, cache_write_tokens: all };
+        assert_eq!(absurd.of(usage), Usd(u64::MAX));
     }
 }

@@ -5,7 +5,7 @@
 //! not change the context: the fold of the journaled entry does, here as after a crash.
 
 use rewake_sdk::{
-    model::{Content, Role},
+    model::{Content, ModelError, Role},
     part::text_of,
     prelude::*,
 };
@@ -114,7 +114,8 @@ fn room(context: &Context, config: &Config) -> Option<u64> {
 /// Journals the replacement, by a summary that the model is asked for.
 ///
 /// # Errors
-/// The host would not take the entry.
+/// The host would not take the entry, or the model cannot be asked for anything now: then nothing is replaced, and
+/// the next turn tries again.
 pub(crate) fn run(context: &Context, plan: Compacted, config: &Config, cx: &Session) -> Result<(), Failure> {
     let replaces = Replaces { from_seq: plan.from_seq, to_seq: plan.to_seq };
     cx.emit(COMPACTING, &replaces)?;
@@ -134,6 +135,9 @@ pub(crate) fn run(context: &Context, plan: Compacted, config: &Config, cx: &Sess
             Ok(completion) => {
                 let text = words::cut(completion.text().trim(), SUMMARY_CHARS_MAX);
                 plan.summary = (!text.is_empty()).then_some(text);
+            }
+            Err(error @ (ModelError::Budget(_) | ModelError::Unavailable(_))) => {
+                return Err(crate::not_asked(error, context, cx));
             }
             Err(error) => cx.log(Level::Warn, format!("there is no summary: {error}")),
         }

@@ -36,6 +36,10 @@ const CUT_MAX: u32 = 3;
 /// Answers in a row that may hold nothing.
 const EMPTY_MAX: u32 = 2;
 
+/// Bytes of a conversation that is kept as state, as its messages count them. A larger one is made from the journal
+/// at each step, until it is shortened: written as JSON it could be more than the host keeps.
+const KEPT_BYTES_MAX: usize = 2 << 20;
+
 /// The agent. Its state is a cache: all of it can be made again from the journal.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Assistant {
@@ -69,12 +73,29 @@ impl Harness for Assistant {
     const STATE_VERSION: u32 = 2;
 
     fn step(&mut self, input: Input, cx: &Session) -> Result<Next, Failure> {
+        let next = self.step_of(&input, cx);
+        if self.context.bytes() > KEPT_BYTES_MAX {
+            self.context = Context::default();
+        }
+        next
+    }
+
+    /// Earlier states were the conversation itself. The journal has it.
+    fn migrate(_from: u32, _data: &[u8]) -> Result<Self, String> {
+        Ok(Self::default())
+    }
+}
+
+rewake_sdk::harness!(Assistant);
+
+impl Assistant {
+    fn step_of(&mut self, input: &Input, cx: &Session) -> Result<Next, Failure> {
         let config: Config = cx.config()?;
         let tools = cx.tools();
         let asks = tools.iter().all(|tool| tool.name != ask::NAME);
         read::catch_up(&mut self.context, cx, input.step, asks)?;
         if !self.context.named {
-            name_session(&input, cx);
+            name_session(input, cx);
         }
         let project = self.project(cx, input.step)?;
         match compact::due(&self.context, &config) {
@@ -91,15 +112,6 @@ impl Harness for Assistant {
         self.ask_model(cx, &config, project.as_ref(), tools, asks)
     }
 
-    /// Earlier states were the conversation itself. The journal has it.
-    fn migrate(_from: u32, _data: &[u8]) -> Result<Self, String> {
-        Ok(Self::default())
-    }
-}
-
-rewake_sdk::harness!(Assistant);
-
-impl Assistant {
     /// The project's instructions, looked at where a turn begins.
     fn project(&mut self, cx: &Session, step: u32) -> Result<Option<Project>, Failure> {
         let known = &self.context.project;
@@ -139,11 +151,7 @@ impl Assistant {
             Ok(completion) => completion,
             // The next step reads that in the journal, and shortens the conversation.
             Err(ModelError::TooLarge(_)) => return Ok(config.more()),
-            Err(ModelError::Budget(why)) => {
-                cx.say(words::of_budget(&why, self.context.answers, &self.context.did));
-                return Err(ModelError::Budget(why).into());
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(not_asked(error, &self.context, cx)),
         };
         let text = completion.text();
         if !text.trim().is_empty() {
@@ -179,6 +187,14 @@ impl Assistant {
         cx.say(note);
         Next::Done
     }
+}
+
+/// The turn ends because the model does not answer. Where the spend cap is why, people are told what was done.
+fn not_asked(error: ModelError, context: &Context, cx: &Session) -> Failure {
+    if let ModelError::Budget(why) = &error {
+        cx.say(words::of_budget(why, context.answers, &context.did));
+    }
+    error.into()
 }
 
 /// Where the workspace is.

@@ -320,6 +320,9 @@ fn two_talk_to_one_session() {
     two.press("from two\r");
     two.sees(&["is run by", "again", "turn 2 done"]);
     one.sees(&["› from two", "again", "turn 2 done"]);
+    // It is asked for again every second, and who has it is told once.
+    thread::sleep(Duration::from_millis(2500));
+    assert_eq!(two.picture().matches("is run by").count(), 1, "{}", two.picture());
     two.press("\x04");
     assert_eq!(two.end(), Some(0));
     // The session is let go of in good order, and the terminal is as it was.

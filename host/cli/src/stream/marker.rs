@@ -9,6 +9,8 @@ use crate::describe::count;
 
 /// Where the assistant says what it does with the conversation.
 const CONTEXT: &str = "custom.context.";
+/// It says that the conversation was made shorter.
+pub(crate) const COMPACTED: &str = "custom.context.compacted";
 
 /// What stands for messages that had no room any more.
 #[derive(Deserialize)]
@@ -33,7 +35,7 @@ pub(super) fn lines(marker: &Custom) -> Vec<Line> {
 
 fn context(what: &str, data: &serde_json::Value) -> Option<String> {
     Some(match what {
-        "compacting" => "the conversation has no room any more: its older part is summarised".to_owned(),
+        "compacting" => "the conversation has no room any more: it is made shorter".to_owned(),
         "compacted" => {
             let Compacted { messages, tokens_before, summary } = Compacted::deserialize(data).ok()?;
             let older = count(messages, "message", "messages");
@@ -79,7 +81,7 @@ mod tests {
         );
         assert!(compacted(2, None).contains("not told 2 messages any more"));
         assert!(compacted(0, None).contains("long texts are shortened"));
-        assert!(shown("custom.context.compacting", json!({ "from_seq": 1 })).contains("is summarised"));
+        assert!(shown("custom.context.compacting", json!({ "from_seq": 1 })).contains("is made shorter"));
         let project = json!({ "file": "AGENTS.md", "text": "many words", "is_cut": true });
         assert_eq!(
             shown("custom.context.project", project),

@@ -1,7 +1,10 @@
 //! Keys, from the bytes that a terminal sends. Knows how terminals write them, not what they are for.
 
-/// Bytes of one paste that are kept; what is over is dropped.
-const PASTE_BYTES_MAX: usize = 4 << 20;
+use rewake_core::limits::MESSAGE_BYTES_MAX;
+
+/// Bytes of one paste that are kept; what is over is dropped. More than a message may have, so that one that was cut
+/// is refused, and never sent as if it were whole.
+const PASTE_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (64 << 10);
 /// Bytes of a sequence that nobody knows the end of.
 const SEQUENCE_BYTES_MAX: usize = 64;
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
@@ -100,9 +103,12 @@ impl Decoder {
         !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS) && !self.is_over
     }
 
-    /// Nothing more came for a while: what there is, is all.
+    /// Nothing more came for a while: what there is, is all. The rest of a paste is waited for, however long.
     pub(super) fn give_up(&mut self) -> Option<Key> {
-        let Decoder { bytes, .. } = std::mem::take(self);
+        if !self.is_waiting() {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.bytes);
         (bytes == b"\x1b").then_some(Key::Escape)
     }
 }
@@ -238,6 +244,7 @@ mod tests {
         assert_eq!((decoder.give_up(), decoder.is_waiting()), (None, false));
         assert_eq!(decoder.push(b"\x1b[200~slow"), []);
         assert!(!decoder.is_waiting(), "a paste is waited for");
+        assert_eq!(decoder.give_up(), None);
         assert_eq!(decoder.push(b"er\x1b[201"), []);
         assert_eq!(decoder.push(b"~"), [Key::Paste("slower".into())]);
     }
@@ -248,14 +255,19 @@ mod tests {
         let mut decoder = Decoder::default();
         let mut keys = decoder.push(PASTE_BEGINS);
         let piece = b"a line\n".repeat(1 << 16);
-        for _ in 0..PASTE_BYTES_MAX / piece.len() * 2 {
+        for _ in 0..9 {
             keys.extend(decoder.push(&piece));
         }
         keys.extend(decoder.push(b"end\x1b[201"));
         assert!(!decoder.is_waiting(), "its end is waited for");
+        assert_eq!(decoder.give_up(), None);
         keys.extend(decoder.push(b"~x"));
         let [Key::Paste(text), Key::Char('x')] = &keys[..] else { panic!("{} keys", keys.len()) };
         assert!(text.starts_with("a line\na line") && text.len() <= PASTE_BYTES_MAX + piece.len());
-        assert!(text.len() + piece.len() > PASTE_BYTES_MAX, "{}", text.len());
+        assert!(
+            text.len() > MESSAGE_BYTES_MAX,
+            "it is refused, not sent as if it were whole: {}",
+            text.len()
+        );
     }
 }

@@ -187,6 +187,17 @@ pub(super) fn wrap(line: &Row, first: &Row, columns: usize) -> Vec<Row> {
     }
 }
 
+/// Wraps a line of this program's own that repeats what others wrote: the rows after the first are set in, so that
+/// none of them can pass for another such line, wherever it is that the line is wrapped.
+pub(super) fn hang(line: &Row, columns: usize) -> Vec<Row> {
+    let (mut first, mut rest) = (Row::default(), Row::default());
+    for (at, (c, look)) in line.cells().enumerate() {
+        let to = if at < 2 { &mut first } else { &mut rest };
+        to.push(look, c.encode_utf8(&mut [0; 4]));
+    }
+    wrap(&rest, &first, columns)
+}
+
 /// Lines of somebody else's text, each wrapped and set in: no row of it can pass for one of this program's own.
 pub(super) fn set_in(look: Look, text: &str, columns: usize) -> Vec<Row> {
     let first = Row::new(Look::default(), "  ");
@@ -213,6 +224,14 @@ mod tests {
         assert_eq!(wrapped("", "> ", 9), ["> "]);
         assert_eq!(wrapped("日本語", "", 4), ["日本", "語"]);
         assert_eq!(wrapped("abc", "  ", 1), ["  ab", "  c"], "as narrow as none is");
+    }
+
+    #[test]
+    fn no_row_of_a_line_passes_for_another_line() {
+        let line = Row::new(Look::DIM, "✗ tool: error: no such file › yes");
+        assert_eq!(texts(&hang(&line, 24)), ["✗ tool: error: no such", "  file › yes"]);
+        assert_eq!(texts(&hang(&Row::new(Look::DIM, "short"), 24)), ["short"]);
+        assert_eq!(texts(&hang(&Row::default(), 24)), [""]);
     }
 
     #[test]

@@ -32,6 +32,17 @@ impl Saying {
         }
     }
 
+    /// The terminal has another size. What was given away stays as it is, and so do rows that go with it.
+    pub(super) fn resize(&mut self, columns: usize, has_looks: bool) {
+        if self.given == 0 {
+            self.markdown = Markdown::new(columns, has_looks);
+            self.markdown.push(&self.text);
+            if self.is_whole {
+                self.markdown.finish();
+            }
+        }
+    }
+
     /// The completion has this text. False, if what was given away is not how it begins.
     pub(super) fn complete(&mut self, text: &str, columns: usize, has_looks: bool) -> bool {
         if !is_same(&self.text, text) {
@@ -146,6 +157,18 @@ mod tests {
         let mut saying = said(&["two\n", "three"]);
         assert_eq!(texts(&saying.give(1)), ["  two"]);
         assert!(!saying.complete("one two three", 20, false), "the beginning is missing above");
+    }
+
+    #[test]
+    fn what_still_changes_is_wrapped_to_another_size() {
+        let mut saying = said(&["a row that is ", "wrapped"]);
+        assert_eq!(texts(&saying.rows()), ["  a row that is", "  wrapped"]);
+        saying.resize(12, false);
+        assert_eq!(texts(&saying.rows()), ["  a row that", "  is wrapped"]);
+        saying.push(" ends\nx");
+        assert_eq!(texts(&saying.give(1)), ["  a row that", "  is wrapped", "  ends"]);
+        saying.resize(20, false);
+        assert_eq!(texts(&saying.rows()), ["  x"], "what was given away is not given again");
     }
 
     #[test]

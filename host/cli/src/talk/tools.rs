@@ -9,7 +9,7 @@ use rewake_core::fact::{RequestedUse, ToolCompleted};
 use rewake_wire::Outcome;
 use serde_json::Value;
 
-use super::row::{Ink, Look, Row, set_in, wrap};
+use super::row::{Ink, Look, Row, hang, set_in, wrap};
 use crate::describe;
 use crate::text::one_line;
 
@@ -98,18 +98,16 @@ impl Tools {
     pub(super) fn lost(&mut self, place: Place, why: &str, columns: usize) {
         if let Some(one) = self.find(place) {
             let line = format!("✗ {}: unknown whether it did it: {why}. It was not repeated", one.what);
-            one.end = Some(wrap(&Row::new(Look::ink(Ink::Bad), &line), &Row::default(), columns));
+            one.end = Some(hang(&Row::new(Look::ink(Ink::Bad), &line), columns));
         }
     }
 
     /// The rows of those that will not change any more; with `all`, those without an end too.
-    pub(super) fn settled(&mut self, all: bool) -> Vec<Row> {
+    pub(super) fn settled(&mut self, all: bool, columns: usize) -> Vec<Row> {
         let mut rows = Vec::new();
         while let Some(one) = self.uses.pop_front_if(|one| all || one.end.is_some()) {
-            rows.extend(
-                one.end
-                    .unwrap_or_else(|| vec![Row::new(Look::DIM, &format!("◌ {}: it has no end", one.what))]),
-            );
+            let endless = || hang(&Row::new(Look::DIM, &format!("◌ {}: it has no end", one.what)), columns);
+            rows.extend(one.end.unwrap_or_else(endless));
             rows.extend(one.notes);
         }
         rows
@@ -150,7 +148,7 @@ impl Use {
             let mut lines = why.lines();
             let first = lines.next().map_or_else(String::new, |line| format!(": {line}"));
             let line = Row::new(Look::ink(Ink::Bad), &format!("{mark} {}: {how}{first}", self.what));
-            let mut rows = wrap(&line, &Row::default(), columns);
+            let mut rows = hang(&line, columns);
             let rest: Vec<&str> = lines.collect();
             rows.extend(set_in(Look::ink(Ink::Bad), &rest.join("\n"), columns));
             rows
@@ -164,7 +162,7 @@ impl Use {
                     cut => format!(", {} of its output cut", describe::bytes(cut)),
                 };
                 row.push(Look::DIM, &format!(" {} ms{cut}", body.ms));
-                vec![row]
+                hang(&row, columns)
             }
             Outcome::Error => bad("✗", "error"),
             Outcome::Denied => bad("⊘", "denied"),
@@ -255,10 +253,10 @@ mod tests {
         let later = now + Duration::from_secs(3);
         assert_eq!(texts(&tools.rows(later))[0], "→ grep \"foo\" src … 3 s");
         tools.completed(PLACE.at_index(1), &completed(Outcome::Ok, "out"), 80);
-        assert!(tools.settled(false).is_empty(), "the one before it runs");
+        assert!(tools.settled(false, 80).is_empty(), "the one before it runs");
         assert_eq!(texts(&tools.rows(now)), ["→ grep \"foo\" src …", "✓ read \"a b\" 12 ms"]);
         tools.completed(PLACE, &completed(Outcome::Ok, "out"), 80);
-        assert_eq!(texts(&tools.settled(false)), ["✓ grep \"foo\" src 12 ms", "✓ read \"a b\" 12 ms"]);
+        assert_eq!(texts(&tools.settled(false, 80)), ["✓ grep \"foo\" src 12 ms", "✓ read \"a b\" 12 ms"]);
         assert!(tools.rows(now).is_empty());
     }
 
@@ -271,7 +269,7 @@ mod tests {
         tools.note(PLACE.at_index(2), vec![Row::new(Look::DIM, "guard asks")], false);
         tools.completed(PLACE.at_index(1), &completed(Outcome::Denied, "no"), 300);
         tools.completed(PLACE.at_index(2), &completed(Outcome::Denied, "not granted"), 300);
-        let shown = texts(&tools.settled(true));
+        let shown = texts(&tools.settled(true, 80));
         assert_eq!(
             shown[..2],
             ["✗ a: error: line one".to_owned(), format!("  line [2Jtwo {}", "x".repeat(200))]
@@ -304,7 +302,7 @@ mod tests {
     fn unfolded_inputs_and_outputs_are_shown_within_bounds() {
         let mut tools = requested(&[("a", r#"{"path":"x"}"#)], true);
         tools.completed(PLACE, &completed(Outcome::Ok, &"line\n".repeat(100)), 40);
-        let shown = texts(&tools.settled(false));
+        let shown = texts(&tools.settled(false, 80));
         assert_eq!(shown[..3], ["✓ a x 12 ms", "  input: {\"path\":\"x\"}", "  line"]);
         assert_eq!(shown.len(), 2 + DETAIL_LINES_MAX);
         assert!(shown.last().is_some_and(|last| last.ends_with('…')));

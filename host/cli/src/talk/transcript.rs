@@ -13,12 +13,12 @@ use rewake_runtime::live::Delta;
 use rewake_wire::{Part, Sender};
 
 use super::markdown::Markdown;
-use super::row::{Look, Row, set_in, wrap};
+use super::row::{Look, Row, hang, set_in, wrap};
 use super::saying::Saying;
 use super::tools::Tools;
 use crate::describe;
 use crate::out::Style;
-use crate::stream::{Line, Renderer};
+use crate::stream::{COMPACTED, Line, Renderer};
 use crate::text::one_line;
 
 /// Characters of a sender's name.
@@ -70,6 +70,9 @@ impl Transcript {
     /// The terminal has another size: what comes is wrapped to it.
     pub(super) fn resize(&mut self, columns: usize) {
         self.columns = columns;
+        if let Some(saying) = &mut self.saying {
+            saying.resize(columns, self.has_looks);
+        }
     }
 
     /// Takes the rows that stay.
@@ -179,6 +182,11 @@ impl Transcript {
                 self.unsaid();
                 self.settle_tools(true);
                 self.tools.requested(place, &body.uses);
+            }
+            // The summary that it was made of is not what the agent says.
+            Fact::Custom(body) if body.kind == COMPACTED => {
+                self.unsaid();
+                self.lines(lines);
             }
             Fact::ToolStarted(_) => self.tools.started(place, now),
             Fact::ToolCompleted(body) => {
@@ -342,7 +350,7 @@ impl Transcript {
     }
 
     fn settle_tools(&mut self, all: bool) {
-        let rows = self.tools.settled(all);
+        let rows = self.tools.settled(all, self.columns);
         self.push(rows);
     }
 
@@ -357,7 +365,7 @@ impl Transcript {
         for (style, text) in lines {
             let mut parts = text.split('\n');
             let first = Row::new(*style, parts.next().unwrap_or_default());
-            rows.extend(wrap(&first, &Row::default(), self.columns));
+            rows.extend(hang(&first, self.columns));
             rows.extend(set_in((*style).into(), &parts.collect::<Vec<_>>().join("\n"), self.columns));
         }
         rows

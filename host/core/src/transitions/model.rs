@@ -85,9 +85,15 @@ fn count(session: &mut Session, usage: Usage) {
     }
 }
 
-/// A call ends in the step that it began in, so its start is among what a re-run of that would claim.
+/// A call ends in the step that it began in, so its start is among what a re-run of that would claim. What another
+/// run of the step asked again says nothing of the model that its start names: the rules may name another by then.
 fn remember(session: &mut Session, start: u64, usage: Usage) {
     let Some(step) = session.turn.as_ref().and_then(|turn| turn.step.as_ref()) else { return };
+    let is_again =
+        |fact: &Fact| matches!(fact, Fact::CallRetried(body) if body.start == start && body.why.is_none());
+    if step.entries.iter().any(|entry| is_again(&entry.fact)) {
+        return;
+    }
     let start = step.entries.iter().rev().find(|entry| entry.seq == start);
     if let Some(Fact::ModelStarted(started)) = start.map(|entry| &entry.fact) {
         session.asked.completed(started, usage.total());

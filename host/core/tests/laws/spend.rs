@@ -283,3 +283,21 @@ fn a_completed_request_is_what_the_next_one_is_measured_by() {
     assert_eq!(bench.session.asked.counted(&asks("abc"), through), Some((2, 30)));
     assert_eq!(bench.session.asked.longest(through).map(|list| list.blob), Some(of("ab")));
 }
+
+/// By then the operator may have given its name to another model, which counts in its own way.
+#[test]
+fn a_request_that_another_host_asked_again_measures_nothing() {
+    let of = |text: &str| Digest::of(text.as_bytes());
+    let stored = Stored { system: None, tools: None, options: None, list: of("ab"), through: of("ab") };
+    let asks = ModelStarted { stored: Some(stored), messages: 2, ..started(0) };
+    let usage = Usage { input_tokens: 7, ..Usage::default() };
+    for (why, measures) in [(Some("busy"), Some((2, 7))), (None, None)] {
+        let mut bench = Bench::in_step();
+        let start = bench.record(place(1), asks.clone()).unwrap();
+        bench.record(place(1), retried(start, 1, why, 0, 0)).unwrap();
+        let (model, content, finish) = ("m".into(), vec![], ModelFinish::End);
+        let outcome = ModelOutcome::Completion { model, content, finish, usage, context_tokens: None };
+        bench.record(place(1), ModelCompleted { start, outcome, cost: Usd::ZERO, ms: 0 }).unwrap();
+        assert_eq!(bench.session.asked.counted(&asks, |_| Some(of("ab"))), measures, "{why:?}");
+    }
+}

@@ -16,15 +16,26 @@ use crate::egress::{ModelAddress, Secret};
 
 /// Tokens that a model's bounds may be.
 const TOKENS_MAX: u64 = 100_000_000;
-/// Options of a request that are the host's: what they say is decided elsewhere, or they multiply what is paid.
-const OWN_OPTIONS: [&str; 16] = [
+/// Options of a request that are the host's: what they say is decided elsewhere, or they change what is paid and for
+/// what.
+const OWN_OPTIONS: [&str; 27] = [
+    "audio",
+    "cache_control",
+    "container",
+    "inference_geo",
     "max_completion_tokens",
     "max_tokens",
+    "mcp_servers",
     "messages",
+    "modalities",
     "model",
+    "models",
     "n",
     "output_config",
+    "plugins",
     "reasoning_effort",
+    "service_tier",
+    "speed",
     "stream",
     "stream_options",
     "system",
@@ -34,6 +45,7 @@ const OWN_OPTIONS: [&str; 16] = [
     "input",
     "instructions",
     "store",
+    "web_search_options",
 ];
 
 /// A model of a provider, as the operator describes it.

@@ -344,10 +344,13 @@ impl ChatFrameSink for Tap {
         self.with(|tapped| {
             tapped.last = Some(Instant::now());
             tapped.bytes = tapped.bytes.saturating_add(frame.data.len() + 16);
-            if frame.data.is_empty() {
+            // An event's name alone is one that was cut.
+            if frame.data.is_empty() && frame.event.is_none() {
                 tapped.others += 1;
-            } else if tapped.bytes <= FRAMES_BYTES_MAX {
-                tapped.events += 1;
+                return;
+            }
+            tapped.events += 1;
+            if !frame.data.is_empty() && tapped.bytes <= FRAMES_BYTES_MAX {
                 tapped.frames.push_back((frame.event.map(str::to_owned), frame.data.to_owned()));
             }
         });

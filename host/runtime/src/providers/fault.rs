@@ -22,8 +22,9 @@ use super::stream::Trouble;
 use super::{Attempt, Bill};
 use crate::egress::{NotOfTheInternet, Scrubber};
 
-/// Bytes of a provider's own words.
+/// Bytes of a provider's own words, and of those that are read to find them.
 const SAID_BYTES_MAX: usize = 500;
+const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Makes words of what went wrong with one attempt.
 pub(super) struct Faults<'a> {
@@ -71,7 +72,7 @@ impl Faults<'_> {
         if let Some(refusal) = chain(inner).find_map(|error| error.downcast_ref::<NotOfTheInternet>()) {
             return self.unsent(format!("{place} is not asked: {refusal}"));
         }
-        let words = words(inner);
+        let words = self.said(&words(inner));
         match inner.downcast_ref::<reqwest::Error>() {
             Some(error) if error.is_builder() => self.unsent(format!("{place} cannot be asked: {words}")),
             Some(error) if error.is_connect() => {
@@ -88,6 +89,7 @@ impl Faults<'_> {
     pub(super) fn trouble(&self, trouble: Trouble, has_begun: bool) -> Attempt {
         let place = self.place();
         match trouble {
+            Trouble::TooMuch { bytes_max } => self.too_much(bytes_max),
             Trouble::Malformed(what) => {
                 self.again(format!("what {place} answers cannot be read: {what}"), None, Bill::Unknown)
             }
@@ -160,7 +162,10 @@ impl Faults<'_> {
         let Spec { model, place: at, .. } = self.spec;
         let place = self.place();
         let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
-        let said = said.words();
+        let said = match self.said(&said.words()) {
+            words if words.is_empty() => words,
+            words => format!(": {words}"),
+        };
         let rejected =
             |why: String| Attempt::Ended { outcome: ModelOutcome::Rejected(self.clean(&why)), bill };
         match kind {
@@ -193,6 +198,7 @@ impl Faults<'_> {
     /// Where it would lead is told as an origin: the rest may hold what is nobody's business.
     fn redirected(&self, status: u16, headers: &HeaderMap) -> Attempt {
         let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+        let location = location.filter(|location| !self.scrubber.finds(location.as_bytes()));
         let base = Url::parse(self.spec.address.base()).ok();
         let to = location.zip(base).and_then(|(location, base)| base.join(location).ok());
         let to = to
@@ -212,6 +218,13 @@ impl Faults<'_> {
         self.spec.address.origin()
     }
 
+    /// Somebody else's words in one line. The key is taken out before anything is cut, or its beginning would stay.
+    fn said(&self, words: &str) -> String {
+        let clean = self.scrubber.scrub_text(&cut(words, READ_BYTES_MAX));
+        let line: String = clean.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        cut(&line, SAID_BYTES_MAX)
+    }
+
     fn clean(&self, why: &str) -> String {
         cut(&self.scrubber.scrub_text(why), DETAIL_BYTES_MAX)
     }
@@ -227,14 +240,12 @@ impl Said {
         words.iter().any(|words| message.contains(words))
     }
 
-    /// What it says, to be put behind something.
+    /// What it says: its message, or its codes.
     fn words(&self) -> String {
-        let words = match self.message.trim() {
+        match self.message.trim() {
             "" => self.codes.join(", "),
             message => message.trim_end_matches('.').to_owned(),
-        };
-        let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        if words.is_empty() { words } else { format!(": {}", cut(&words, SAID_BYTES_MAX)) }
+        }
     }
 }
 
@@ -254,7 +265,7 @@ fn said(error: &Value) -> Said {
 fn page(body: &str) -> String {
     match body.trim_start().starts_with('<') {
         true => "it answers with a page, as a proxy does".into(),
-        false => cut(body.trim(), SAID_BYTES_MAX),
+        false => body.trim().to_owned(),
     }
 }
 
@@ -325,5 +336,5 @@ fn words(error: &(dyn Error + 'static)) -> String {
             words.push(text.to_owned());
         }
     }
-    cut(&words.join(": "), SAID_BYTES_MAX)
+    words.join(": ")
 }

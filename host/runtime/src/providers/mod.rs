@@ -14,7 +14,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -166,12 +166,13 @@ impl Models {
 /// The images that a request names by digest, of those that an event of the session names.
 async fn images(cx: &SessionContext, request: &Request, head: u64) -> Result<Images, String> {
     let (mut images, mut bytes) = (Images::new(), 0);
-    for name in request::named_images(request) {
-        let Some(digest) = Digest::from_hex(name).filter(|_| !images.contains_key(name)) else { continue };
+    let named: BTreeSet<&str> = request::named_images(request).collect();
+    for name in named {
+        let Some(digest) = Digest::from_hex(name) else { continue };
         let Some(image) = slice::blob(cx.store.as_ref(), &cx.id, &digest, head).await? else { continue };
         bytes += image.len();
         if bytes > IMAGES_BYTES_MAX {
-            return Err(format!("the request's images have more than {IMAGES_BYTES_MAX} bytes"));
+            return Err(request::too_many_images());
         }
         images.insert(name.to_owned(), image);
     }

@@ -88,13 +88,31 @@ fn a_full_context_is_summarised_and_the_work_goes_on() {
 
 #[test]
 fn without_a_summary_the_oldest_is_dropped_and_that_is_said() {
-    for failed in [Err(ModelError::Unavailable("no".to_owned())), Ok(counted(10, Vec::new()))] {
+    for failed in [Err(ModelError::Rejected("no".to_owned())), Ok(counted(10, Vec::new()))] {
         let host = full(failed);
         let turn = host.turn(&mut Assistant::default(), testing::input("read all the files"));
         assert_eq!(turn, Ok(Next::Done));
         let entry = compacted(&host).remove(0);
         assert_eq!((entry.summary, entry.first.as_deref()), (None, Some("read all the files")));
         assert!(told(&host).contains("there is no summary"), "{}", told(&host));
+    }
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_now_costs_nothing_of_the_conversation() {
+    let failures = [ModelError::Unavailable("busy".to_owned()), ModelError::Budget("$1.00".to_owned())];
+    for error in failures {
+        let is_capped = matches!(error, ModelError::Budget(_));
+        let host = full(Err(error));
+        let mut assistant = Assistant::default();
+        host.turn(&mut assistant, testing::input("read all the files")).expect_err("a failure");
+        assert!(compacted(&host).is_empty(), "nothing is dropped");
+        assert_eq!(host.said().iter().any(|said| said.contains("spend cap")), is_capped);
+        // It can be asked again: the next turn summarises first.
+        host.turn(&mut assistant, testing::input("go on")).expect("a turn");
+        let summarise = format!("{:?}", host.requests()[8].messages);
+        assert!(summarise.contains("you call read"), "{summarise}");
+        assert_eq!(compacted(&host).len(), 1);
     }
 }
 

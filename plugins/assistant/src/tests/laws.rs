@@ -311,6 +311,30 @@ fn a_harness_without_its_state_asks_the_model_the_same() {
     assert_eq!(turns(true), turns(false));
 }
 
+/// The host keeps 16 MiB of state, and a byte of a text can take six of JSON.
+#[test]
+fn a_conversation_that_is_too_large_to_keep_is_made_from_the_journal() {
+    use rewake_sdk::{
+        harness,
+        model::{Content, Finish},
+        testing::{self, Fake},
+    };
+
+    let uses = (0..12).map(|n| Content::ToolUse(ToolUse::new(format!("u{n}"), "read", json!({}))));
+    let mut host =
+        Fake::new().completion(Finish::ToolUse, uses.collect()).tool("read", &"\0".repeat(256 << 10));
+    host = host.reply("I have read all.").reply("I still know.");
+    let mut assistant = crate::Assistant::default();
+    for text in ["read", "go on"] {
+        host.turn(&mut assistant, testing::input(text)).expect("a turn");
+        let bytes = harness::save(&assistant).data.len();
+        assert!(bytes < 16 << 20, "{bytes} bytes of state after {text:?}");
+    }
+    let requests = host.requests();
+    let (before, after) = (&requests[1].messages, &requests[2].messages);
+    assert_eq!(after[..before.len()], before[..]);
+}
+
 #[test]
 fn a_step_reads_only_what_came_since() {
     use rewake_sdk::testing::{self, Fake};

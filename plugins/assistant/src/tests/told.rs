@@ -99,6 +99,47 @@ fn an_answer_that_nothing_came_of_is_not_left_open() {
 }
 
 #[test]
+fn ids_and_names_that_providers_refuse_are_not_sent_back() {
+    let twice = [("same", "read"), ("same", "\u{1b}[2Jread the file"), ("", ""), ("ask", "read")];
+    let long = "x".repeat(200);
+    let text = |text: &str| json!([{ "type": "text", "text": text }]);
+    let host = twice.iter().chain([&(long.as_str(), long.as_str())]).enumerate().fold(
+        wanting(&[twice[0], twice[1], twice[2], twice[3], (&long, &long)]),
+        |host, (index, _)| {
+            let parts = text(&format!("result {index}"));
+            host.entry("tool.completed", json!({ "index": index, "outcome": "ok", "parts": parts }))
+        },
+    );
+    let host =
+        host.entry("step.completed", json!({})).reply_use("read", json!({})).reply("ok").tool("read", "it");
+    host.turn(&mut Assistant::default(), testing::input("go on")).expect("a turn");
+    let messages = host.requests().remove(1).messages;
+    check_request(&messages);
+    let is_word = |text: &str| {
+        let letters = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        letters && (1..=64).contains(&text.len())
+    };
+    for content in messages.iter().flat_map(|message| &message.content) {
+        if let Content::ToolUse(one) = content {
+            assert!(is_word(&one.id) && is_word(&one.name), "{one:?}");
+        }
+    }
+    let results = messages[2].content.iter().filter_map(|content| match content {
+        Content::ToolResult(result) => Some(text_of(&result.parts)),
+        _ => None,
+    });
+    let expected: Vec<String> = (0..5).map(|index| format!("result {index}")).collect();
+    assert_eq!(results.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_message_of_nothing_is_asked_about_all_the_same() {
+    let host = Fake::new().reply("What do you want?");
+    host.turn(&mut Assistant::default(), testing::input("  ")).expect("a turn");
+    check_request(&host.requests()[0].messages);
+}
+
+#[test]
 fn hooks_are_heard_as_the_host_would_tell_it() {
     let hook = |seq: u32, hook: u32, event: &str, index: u32| {
         let started = json!({ "index": index, "hook": hook, "event": event });

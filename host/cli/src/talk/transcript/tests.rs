@@ -100,7 +100,7 @@ fn a_reset_makes_what_was_shown_void() {
     let stays = talk.shown(9).0;
     assert_eq!(
         stays,
-        ["↻ an answer that had begun is", "void: the model is asked", "again, for the second time"]
+        ["↻ an answer that had begun is", "  void: the model is asked", "  again, for the second time"]
     );
     talk.text(4, 1, "one\ntwo\nthree");
     assert_eq!(talk.shown(1).0, ["", "  one", "  two"]);
@@ -123,6 +123,20 @@ fn what_the_agent_does_not_say_goes_again() {
     assert_eq!(talk.entry(started()), Vec::<String>::new());
     assert_eq!(talk.shown(9), (vec![], vec![]));
     assert_eq!(talk.entry(message("other words")), ["  other words", ""]);
+}
+
+#[test]
+fn a_summary_goes_before_the_conversation_is_said_to_be_shorter() {
+    let mut talk = Talk::new();
+    talk.text(4, 0, "a summary\nof it\nall");
+    assert_eq!(talk.shown(1).0, ["  a summary", "  of it"]);
+    talk.entry(completion(4, "a summary\nof it\nall"));
+    let data = serde_json::json!({ "messages": 2, "tokens_before": 9, "summary": "a summary" });
+    let shown = talk.entry(rewake_core::fact::Custom { kind: "custom.context.compacted".into(), data });
+    assert!(
+        shown[0].starts_with("↑ this was for the agent's own") && shown[2].contains("shorter"),
+        "{shown:?}"
+    );
 }
 
 #[test]

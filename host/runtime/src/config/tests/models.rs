@@ -60,6 +60,8 @@ fn what_cannot_be_asked_is_refused() {
         ("timeout = 5", "a duration such as"),
         ("options = [\"messages\"]", "`messages` is not an option that harnesses may set"),
         ("options = [\"n\"]", "`n` is not an option"),
+        ("options = [\"service_tier\"]", "`service_tier` is not an option"),
+        ("options = [\"cache_control\"]", "`cache_control` is not an option"),
         ("options = [\"a b\"]", "no option's name"),
         ("cache = 1", "true or false"),
     ] {

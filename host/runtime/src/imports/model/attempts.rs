@@ -40,6 +40,7 @@ impl Announced<'_> {
     pub(super) async fn ask(mut self, imports: &mut StepImports) -> Result<ModelOutcome> {
         let since = Instant::now();
         let cx = imports.cx.clone();
+        let is_first_run = self.attempt == 0;
         let mut tried = 0;
         loop {
             let port = imports.recorder.port();
@@ -57,6 +58,10 @@ impl Announced<'_> {
                 }
             };
             self.end(imports, &outcome, cost, since).await?;
+            // As in the fold: what the start names may be another model by now.
+            if let (ModelOutcome::Completion { usage, .. }, true) = (&outcome, is_first_run) {
+                imports.recorder.spending.asked.completed(self.started, usage.total());
+            }
             return Ok(outcome);
         }
     }
@@ -106,11 +111,7 @@ impl Announced<'_> {
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let completed = ModelCompleted { start: self.start, outcome: outcome.clone(), cost, ms };
         imports.recorder.record(self.place, vec![Draft::agent(self.place, completed)], false).await?;
-        let spending = &mut imports.recorder.spending;
-        spending.next(self.terms.reserved, cost, Usd::ZERO);
-        if let ModelOutcome::Completion { usage, .. } = outcome {
-            spending.asked.completed(self.started, usage.total());
-        }
+        imports.recorder.spending.next(self.terms.reserved, cost, Usd::ZERO);
         Ok(())
     }
 }

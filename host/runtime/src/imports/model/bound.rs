@@ -2,12 +2,15 @@
 //! It follows from the request and the journal alone: every host reserves the same at the same price.
 //!
 //! Why it is a bound. The tokenizers of these models work on bytes: a token is at least one byte of the text, so a
-//! text has at most as many tokens as bytes. What a provider puts around the text (roles, tags, its own words
-//! about tools) is bounded by a constant for each thing that it is put around. Bytes are several times what a text
+//! text has at most as many tokens as bytes. Tools and what they are given are shown to a model as JSON, which may
+//! be longer than what is sent: each character counts as its longest escape. What a provider puts around the text
+//! (roles, tags, its own words about tools) is bounded by a constant for each thing that it is put around. Options
+//! can hold text, such as the schema of an answer, and count with every request. Bytes are several times what a text
 //! really is in tokens, which would make long conversations look unaffordable; so where the provider has counted
 //! the request of before, and this one begins with it, its count stands for that part: messages are tokenized
 //! each for itself, so what is appended does not change what is before it. The answer's tokens are counted
-//! in, because reasoning that is sent back may stand in the request as less than it was.
+//! in, because reasoning that is sent back may stand in the request as less than it was. An image that is named by
+//! its digest was maybe not there to be shown when the request was counted, so it counts again each time.
 //!
 //! It is not cut to the context that rules name: an operator may name less than a model has.
 
@@ -25,19 +28,45 @@ const IMAGE_TOKENS_MAX: u64 = 50_000;
 /// text and tools, and the tokens of that.
 pub(super) fn input_tokens_max(request: &Request, counted: Option<(u32, u64)>) -> u64 {
     let (known, base) = match counted {
-        Some((messages, tokens)) => (messages as usize, tokens.saturating_add(REQUEST_TOKENS_MAX)),
+        Some((messages, tokens)) => (messages as usize, tokens),
         None => (0, before_messages(request)),
     };
-    let appended = request.messages.iter().skip(known).map(message);
-    appended.fold(base, u64::saturating_add)
+    let (known, appended) = request.messages.split_at(known.min(request.messages.len()));
+    let options = request.options.as_deref().map_or(0, as_json);
+    let others = [REQUEST_TOKENS_MAX, options, named_images(known)];
+    others.into_iter().chain(appended.iter().map(message)).fold(base, u64::saturating_add)
+}
+
+/// Images that are named, and maybe were not shown before.
+fn named_images(messages: &[Message]) -> u64 {
+    let is_named = |part: &&Part| matches!(part, Part::BlobRef(blob) if is_image(&blob.media_type));
+    let count = |content: &Content| match content {
+        Content::Part(part) => [part].into_iter().filter(is_named).count(),
+        Content::ToolResult(result) => result.parts.iter().filter(is_named).count(),
+        Content::Thinking(_) | Content::ToolUse(_) => 0,
+    };
+    let images: usize = messages.iter().flat_map(|message| &message.content).map(count).sum();
+    images as u64 * IMAGE_TOKENS_MAX
+}
+
+/// Bytes of a text as the longest JSON that holds it; the bytes of another character become no more than three
+/// each.
+fn as_json(text: &str) -> u64 {
+    let bytes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+        b' '..=b'~' => 1,
+        0..=0x7f => 6,
+        _ => 3,
+    });
+    bytes.sum()
 }
 
 fn before_messages(request: &Request) -> u64 {
     let system = request.system.as_ref().map_or(0, String::len) as u64;
     let tools = request.tools.iter().map(|tool| {
-        (tool.name.len() + tool.description.len() + tool.input_schema.len()) as u64 + AROUND_TOKENS_MAX
+        as_json(&tool.name) + as_json(&tool.description) + as_json(&tool.input_schema) + AROUND_TOKENS_MAX
     });
-    REQUEST_TOKENS_MAX + system + tools.sum::<u64>()
+    system + tools.sum::<u64>()
 }
 
 fn message(message: &Message) -> u64 {
@@ -48,7 +77,7 @@ fn content(content: &Content) -> u64 {
     let own = match content {
         Content::Part(piece) => part(piece),
         Content::Thinking(json) => json.len() as u64,
-        Content::ToolUse(one) => (one.id.len() + one.name.len() + one.input.len()) as u64,
+        Content::ToolUse(one) => as_json(&one.id) + as_json(&one.name) + as_json(&one.input),
         Content::ToolResult(result) => {
             let context: usize = result.context.iter().map(String::len).sum();
             let around = (result.parts.len() + result.context.len()) as u64 * AROUND_TOKENS_MAX;
@@ -77,7 +106,7 @@ fn is_image(media_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use rewake_bindings::model::Role;
-    use rewake_bindings::types::{Blob, Effect, Outcome, ToolDef, ToolResult, ToolUse};
+    use rewake_bindings::types::{Blob, BlobRef, Effect, Outcome, ToolDef, ToolResult, ToolUse};
 
     use super::*;
 
@@ -127,6 +156,13 @@ mod tests {
             let got = input_tokens_max(&request(vec![content.clone()]), None);
             assert!(got >= empty + less && got < empty + less + 200, "{got} for {content:?}");
         }
+        // What is no object is sent as a JSON string, and providers show a tool's input as JSON.
+        let odd = "\u{1}\"\\".repeat(100);
+        let odd = Content::ToolUse(ToolUse { id: "i".into(), name: "n".into(), input: odd });
+        assert!(input_tokens_max(&request(vec![odd]), None) >= empty + 1_000);
+        let options = Request { options: Some("o".repeat(1_000)), ..request(vec![text("")]) };
+        assert_eq!(input_tokens_max(&options, None), empty + 1_000);
+        assert_eq!(input_tokens_max(&options, Some((1, 10))), 10 + REQUEST_TOKENS_MAX + 1_000);
         let system = Request { system: Some(bytes.clone()), ..request(vec![text("")]) };
         assert_eq!(input_tokens_max(&system, None), empty + 1_000);
         let tool = ToolDef {
@@ -136,7 +172,7 @@ mod tests {
             effect: Effect::Pure,
         };
         let tools = Request { tools: vec![tool], ..request(vec![text("")]) };
-        assert_eq!(input_tokens_max(&tools, None), empty + 1_110 + AROUND_TOKENS_MAX);
+        assert_eq!(input_tokens_max(&tools, None), empty + 3_110 + AROUND_TOKENS_MAX);
     }
 
     #[test]
@@ -156,5 +192,23 @@ mod tests {
         let counted = input_tokens_max(&all, Some((2, 30_000)));
         assert!((31_024..32_000).contains(&counted), "{counted}");
         assert_eq!(input_tokens_max(&all, Some((3, u64::MAX))), u64::MAX);
+    }
+
+    /// An image that is named by digest is shown from when the session holds it: maybe not when it was counted.
+    #[test]
+    fn an_image_that_was_counted_as_a_name_may_be_shown_now() {
+        let blob = BlobRef { media_type: "image/png".into(), digest: "d".repeat(64), size: 10 };
+        let result = |parts| {
+            let (id, outcome) = ("a".into(), Outcome::Ok);
+            Content::ToolResult(ToolResult { id, outcome, parts, context: vec![] })
+        };
+        let named = vec![Part::BlobRef(blob.clone())];
+        for content in [Content::Part(Part::BlobRef(blob.clone())), result(named)] {
+            let known = request(vec![content, text("more")]);
+            assert!(input_tokens_max(&known, Some((1, 100))) > IMAGE_TOKENS_MAX);
+        }
+        let whole = Part::Blob(Blob { media_type: "image/png".into(), data: vec![] });
+        let known = request(vec![Content::Part(whole), text("more")]);
+        assert!(input_tokens_max(&known, Some((1, 100))) < 2_000);
     }
 }

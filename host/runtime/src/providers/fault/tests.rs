@@ -168,6 +168,8 @@ fn what_a_stream_says_is_classified_alike() {
     }
     let attempt = faults.trouble(said("invalid_request_error"), true);
     assert!(matches!(ended(&attempt), (ModelOutcome::Rejected(_), Bill::Unknown)), "{attempt:?}");
+    let attempt = faults.trouble(Trouble::TooMuch { bytes_max: 7 }, true);
+    assert!(matches!(ended(&attempt), (ModelOutcome::Rejected(_), Bill::Unknown)), "{attempt:?}");
     let text = faults.trouble(Trouble::Said("it broke".into()), true);
     assert!(matches!(ended(&text), (ModelOutcome::Rejected(why), _) if why.contains("it broke")), "{text:?}");
 }
@@ -181,4 +183,36 @@ fn a_redirect_is_not_followed_and_shows_no_more_than_an_origin() {
     let (ModelOutcome::Rejected(why), Bill::Nothing) = ended(&attempt) else { panic!("{attempt:?}") };
     assert!(why.contains("(307 to https://other.example)") && !why.contains("key=1"), "{why}");
     assert!(why.contains("[models.fast]"), "{why}");
+}
+
+/// What a provider says is cut only when the key is out of it.
+#[test]
+fn no_part_of_a_key_is_told() {
+    for before in SAID_BYTES_MAX - 12..SAID_BYTES_MAX {
+        for body in [
+            format!("{}sk-canary-123", "x".repeat(before)),
+            serde_json::json!({ "error": { "message": format!("{} sk-canary-123", "x".repeat(before - 1)) } }).to_string(),
+        ] {
+            let attempt = status(400, &body);
+            let (ModelOutcome::Rejected(why), _) = ended(&attempt) else { panic!("{attempt:?}") };
+            assert!(!why.contains("xs") && !why.contains("x s"), "{before}: {why}");
+        }
+    }
+    let parted = serde_json::json!({ "error": { "message": "the key is sk-can\nary-123" } });
+    let attempt = status(400, &parted.to_string());
+    assert!(
+        matches!(ended(&attempt), (ModelOutcome::Rejected(why), _) if why.contains("the key is [secret]")),
+        "{attempt:?}"
+    );
+}
+
+#[test]
+fn a_redirect_does_not_lead_to_a_host_with_the_key_in_its_name() {
+    let mut headers = HeaderMap::new();
+    headers.insert(LOCATION, "https://sk-canary-ABC.example/".parse().unwrap());
+    let mut scrubber = Scrubber::default();
+    scrubber.learn("sk-canary-ABC");
+    let attempt = Faults { spec: &spec(), scrubber: &scrubber }.status(307, &headers, "");
+    let (ModelOutcome::Rejected(why), _) = ended(&attempt) else { panic!("{attempt:?}") };
+    assert!(why.contains("elsewhere (307)"), "{why}");
 }

@@ -13,7 +13,8 @@ pub(super) fn write(
     messages: Vec<Message>,
     body: &mut Map<String, Value>,
 ) -> Result<(), String> {
-    let mut messages: Vec<Value> = messages.into_iter().map(message).collect();
+    let messages = messages.into_iter().map(message);
+    let mut messages: Vec<Value> = messages.filter(|message| message["content"] != json!([])).collect();
     if let Some(system) = request.system.as_deref().filter(|system| !system.trim().is_empty()) {
         let mut block = json!({ "type": "text", "text": system });
         if spec.cache {
@@ -40,8 +41,17 @@ fn message(message: Message) -> Value {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    let content: Vec<Value> = message.pieces.into_iter().map(block).collect();
+    let pieces = message.pieces.into_iter();
+    let sent = pieces.filter(|piece| !matches!(piece, Piece::Thinking(block) if !is_reasoning(block)));
+    let content: Vec<Value> = sent.map(block).collect();
     json!({ "role": role, "content": content })
+}
+
+/// Whether a block is what it is handed back as: another could be an image or a document, and what is kept for
+/// longer is dearer.
+fn is_reasoning(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+        && block.get("cache_control").is_none()
 }
 
 fn block(piece: Piece) -> Value {

@@ -73,13 +73,18 @@ impl Maker {
         serde_json::json!({ "provider": self.provider, "origin": self.origin, "block": block }).to_string()
     }
 
-    /// The block, if it was made there.
+    /// The block, if it says that it was made there: harnesses can write anything.
     fn own(&self, thinking: &str) -> Option<Value> {
         let mut signed: Value = serde_json::from_str(thinking).ok()?;
         let is = |key: &str, wanted: &str| signed.get(key).and_then(Value::as_str) == Some(wanted);
         let is_own = is("provider", self.provider) && is("origin", &self.origin);
         signed.get_mut("block").filter(|block| is_own && block.is_object()).map(Value::take)
     }
+}
+
+/// What is said of images that are too large together.
+pub(super) fn too_many_images() -> String {
+    format!("the request's images have more than {IMAGES_BYTES_MAX} bytes")
 }
 
 /// Images that the request names by digest, in order.
@@ -101,6 +106,14 @@ pub(super) fn named_images(request: &Request) -> impl Iterator<Item = &str> {
 /// # Errors
 /// What of it no provider can be asked, or is not allowed.
 pub(super) fn body(spec: &Spec, request: &Request, images: &Images) -> Result<Map<String, Value>, String> {
+    if request.max_tokens == Some(0) {
+        return Err("the request's bound on the answer is 0 tokens: it has to be at least 1".into());
+    }
+    // An image is sent as often as it is named.
+    let named = named_images(request).filter_map(|name| images.get(name));
+    if named.map(Vec::len).fold(0, usize::saturating_add) > IMAGES_BYTES_MAX {
+        return Err(too_many_images());
+    }
     let mut body = options(spec, request.options.as_deref())?;
     let messages = messages(request, &Maker::of(spec), images)?;
     if messages.is_empty() {
@@ -108,7 +121,7 @@ pub(super) fn body(spec: &Spec, request: &Request, images: &Images) -> Result<Ma
     }
     match spec.protocol {
         Protocol::Anthropic => anthropic::write(spec, request, messages, &mut body)?,
-        Protocol::OpenAi => openai::write(spec, request, messages, &mut body)?,
+        Protocol::OpenAi => openai::write(request, messages, &mut body)?,
     }
     body.insert("model".into(), spec.model.as_str().into());
     Ok(body)

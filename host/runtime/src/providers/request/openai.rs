@@ -1,14 +1,16 @@
 //! A request in OpenAI's words: the body of `POST /v1/chat/completions`, as servers of others take it too.
 
 use rewake_bindings::model::{Request, Role};
+use rewake_core::limits::cut;
 use serde_json::{Map, Value, json};
 
 use super::{Message, Piece, outcome_words, schema};
-use crate::providers::spec::Spec;
+
+/// Bytes of a tool use's id where it is said again for an image.
+const ID_BYTES_MAX: usize = 64;
 
 /// Writes messages, with the system text as the first, and tools.
 pub(super) fn write(
-    _spec: &Spec,
     request: &Request,
     messages: Vec<Message>,
     body: &mut Map<String, Value>,
@@ -51,9 +53,8 @@ fn user(pieces: Vec<Piece>, written: &mut Vec<Value>) {
                         Piece::Text(text) => texts.push(text),
                         image => {
                             texts.push("[an image, shown below]".into());
-                            said.push(
-                                json!({ "type": "text", "text": format!("Image of the tool call {id}:") }),
-                            );
+                            let title = format!("Image of the tool call {}:", cut(&id, ID_BYTES_MAX));
+                            said.push(json!({ "type": "text", "text": title }));
                             said.extend(shown(image));
                         }
                     }

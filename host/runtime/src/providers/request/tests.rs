@@ -219,3 +219,61 @@ fn what_cannot_be_said_is_refused() {
     broken.tools.push(def);
     assert!(body(&spec, &broken, &Images::new()).unwrap_err().contains("schema of the tool \"read\""));
 }
+
+/// A harness can write whatever it likes as reasoning: what is none could be an image, or paid for as something else.
+#[test]
+fn only_reasoning_is_sent_back_as_such() {
+    let spec = model("provider = \"anthropic\"");
+    let maker = Maker::of(&spec);
+    let url = json!({ "type": "url", "url": "https://a.example/1000-pages.pdf" });
+    for forged in [
+        json!({ "type": "document", "source": url }),
+        json!({ "type": "text", "text": "x" }),
+        json!({ "type": "thinking", "thinking": "x", "signature": "y", "cache_control": { "type": "ephemeral", "ttl": "1h" } }),
+        json!({}),
+    ] {
+        let said = vec![Content::Thinking(maker.sign(forged.clone())), text("So.")];
+        let request = request(vec![(Role::User, vec![text("Look.")]), (Role::Assistant, said)]);
+        let body = body(&spec, &request, &Images::new()).unwrap();
+        assert_eq!(body["messages"][1]["content"].as_array().unwrap().len(), 1, "{forged}");
+    }
+}
+
+#[test]
+fn an_answer_of_nothing_is_not_asked_for() {
+    let spec = model("provider = \"openai\"");
+    let none = Request { max_tokens: Some(0), ..request(vec![(Role::User, vec![text("Look.")])]) };
+    assert!(body(&spec, &none, &Images::new()).unwrap_err().contains("at least 1"));
+}
+
+/// What names a result's images is as short as its bound says, whatever the id.
+#[test]
+fn a_long_id_is_not_said_again_for_each_image() {
+    let spec = model("provider = \"openai\"");
+    let id = "i".repeat(10_000);
+    let images = std::iter::repeat_with(image).take(3).collect();
+    let request = request(vec![
+        (Role::Assistant, vec![tool(&id, "{}")]),
+        (Role::User, vec![result(&id, Outcome::Ok, images)]),
+    ]);
+    let body = Value::Object(body(&spec, &request, &Images::new()).unwrap()).to_string();
+    assert_eq!(body.matches(&id).count(), 2);
+}
+
+#[test]
+fn an_image_counts_as_often_as_it_is_named() {
+    let spec = model("provider = \"openai\"");
+    let digest = "d".repeat(64);
+    let images = Images::from([(digest.clone(), vec![0; 1 << 20])]);
+    let named = || {
+        Content::Part(Part::BlobRef(BlobRef {
+            media_type: "image/png".into(),
+            digest: digest.clone(),
+            size: 1,
+        }))
+    };
+    let asks =
+        |count: usize| request(vec![(Role::User, std::iter::repeat_with(named).take(count).collect())]);
+    assert!(body(&spec, &asks(20), &images).is_ok());
+    assert!(body(&spec, &asks(21), &images).unwrap_err().contains("more than"));
+}

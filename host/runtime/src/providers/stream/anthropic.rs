@@ -64,7 +64,7 @@ impl Frames {
         if self.blocks.len() >= BLOCKS_MAX || self.blocks.iter().any(|(other, _)| *other == index) {
             return Err(malformed(format!("block {index} begins twice, or is one of too many")));
         }
-        self.room.take(block.to_string().len())?;
+        self.room.take(&block.to_string())?;
         let mut deltas = Vec::new();
         let block = match block["type"].as_str() {
             Some("text") => {
@@ -94,36 +94,34 @@ impl Frames {
     fn delta(&mut self, data: &Value) -> Result<Vec<Delta>, Trouble> {
         let index = index(data)?;
         let delta = &data["delta"];
-        let text = |key: &str| delta[key].as_str().unwrap_or_default().to_owned();
+        let key = match delta["type"].as_str() {
+            Some("text_delta") => "text",
+            Some("input_json_delta") => "partial_json",
+            Some("thinking_delta") => "thinking",
+            Some("signature_delta") => "signature",
+            _ => return Ok(Vec::new()),
+        };
+        let piece = delta[key].as_str().unwrap_or_default();
+        self.room.take(piece)?;
         let block = self.blocks.iter_mut().find(|(other, _)| *other == index);
         let Some((_, block)) = block else {
             return Err(malformed(format!("a piece of block {index}, which has not begun")));
         };
-        let (piece, shown) = match (block, delta["type"].as_str()) {
-            (Block::Text(whole), Some("text_delta")) => {
-                let piece = text("text");
-                whole.push_str(&piece);
-                (piece.len(), Some(Delta::Text(piece)))
+        let mut deltas = Vec::new();
+        match (block, key) {
+            (Block::Text(whole), "text") => {
+                whole.push_str(piece);
+                deltas.push(Delta::Text(piece.to_owned()));
             }
-            (Block::ToolUse { written, .. }, Some("input_json_delta")) => {
-                let piece = text("partial_json");
-                written.push_str(&piece);
-                (piece.len(), None)
+            (Block::ToolUse { written, .. }, "partial_json") => written.push_str(piece),
+            (Block::Thinking(block), "thinking") => {
+                append(block, key, piece);
+                deltas.push(Delta::Thinking(piece.to_owned()));
             }
-            (Block::Thinking(block), Some("thinking_delta")) => {
-                let piece = text("thinking");
-                append(block, "thinking", &piece);
-                (piece.len(), Some(Delta::Thinking(piece)))
-            }
-            (Block::Thinking(block), Some("signature_delta")) => {
-                let piece = text("signature");
-                append(block, "signature", &piece);
-                (piece.len(), None)
-            }
-            _ => (0, None),
-        };
-        self.room.take(piece)?;
-        Ok(shown.into_iter().collect())
+            (Block::Thinking(block), "signature") => append(block, key, piece),
+            _ => {}
+        }
+        Ok(deltas)
     }
 
     fn count(&mut self, usage: &Value, is_last: bool) {

@@ -17,15 +17,17 @@ use super::request::Maker;
 use super::spec::Protocol;
 use crate::live::Delta;
 
-/// Bytes of all that a model says in one answer.
+/// Bytes of all that a model says in one answer, as JSON writes them: with what that adds once more for reasoning,
+/// they fit into an entry.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Blocks, or tool uses, of one answer.
 const BLOCKS_MAX: usize = 1_024;
 
-/// The bytes of an answer are too many, or a frame is not what the protocol says; or the provider says that it
-/// cannot go on.
+/// Why an answer does not go on.
 #[derive(Debug, PartialEq)]
 pub(super) enum Trouble {
+    /// The answer is larger than one may be: asking again would make another such, and cost as much.
+    TooMuch { bytes_max: usize },
     /// Not what the protocol says: what is wrong.
     Malformed(String),
     /// The provider's own error, as it came.
@@ -82,10 +84,15 @@ fn json(data: &str) -> Result<Value, Trouble> {
 struct Room(usize);
 
 impl Room {
-    fn take(&mut self, bytes: usize) -> Result<(), Trouble> {
-        self.0 = self.0.saturating_add(bytes);
+    fn take(&mut self, text: &str) -> Result<(), Trouble> {
+        let bytes = text.bytes().map(|byte| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+            0..=0x1f => 6,
+            _ => 1,
+        });
+        self.0 = self.0.saturating_add(bytes.sum());
         match self.0 > ANSWER_BYTES_MAX {
-            true => Err(malformed(format!("the answer has more than {ANSWER_BYTES_MAX} bytes"))),
+            true => Err(Trouble::TooMuch { bytes_max: ANSWER_BYTES_MAX }),
             false => Ok(()),
         }
     }

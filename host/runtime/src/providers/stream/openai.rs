@@ -20,6 +20,8 @@ pub(super) struct Frames {
     has_refused: bool,
     pieces: Vec<Piece>,
     usage: Option<Usage>,
+    /// Whether that is of the whole answer: some servers count with every chunk.
+    is_counted: bool,
 }
 
 enum Piece {
@@ -40,6 +42,7 @@ impl Frames {
             has_refused: false,
             pieces: Vec::new(),
             usage: None,
+            is_counted: false,
         }
     }
 
@@ -47,7 +50,7 @@ impl Frames {
         let mut deltas = Vec::new();
         let thought = delta["reasoning_content"].as_str().or_else(|| delta["reasoning"].as_str());
         if let Some(text) = thought.filter(|text| !text.is_empty()) {
-            self.room.take(text.len())?;
+            self.room.take(text)?;
             match self.pieces.iter_mut().find_map(Piece::thinking) {
                 Some(whole) => whole.push_str(text),
                 None => self.pieces.push(Piece::Thinking(text.to_owned())),
@@ -57,7 +60,7 @@ impl Frames {
         let refusal = delta["refusal"].as_str().filter(|text| !text.is_empty());
         self.has_refused |= refusal.is_some();
         for text in said(&delta["content"]).into_iter().chain(refusal) {
-            self.room.take(text.len())?;
+            self.room.take(text)?;
             match self.pieces.iter_mut().find_map(Piece::text) {
                 Some(whole) => whole.push_str(text),
                 None => self.pieces.push(Piece::Text(text.to_owned())),
@@ -80,7 +83,9 @@ impl Frames {
             object @ Value::Object(_) => object.to_string(),
             _ => String::new(),
         };
-        self.room.take(arguments.len() + 64)?;
+        for text in [id.as_deref(), name.as_deref(), Some(arguments.as_str())].into_iter().flatten() {
+            self.room.take(text)?;
+        }
         let index = piece["index"].as_u64().unwrap_or_default();
         let open = self.pieces.iter_mut().rev().find_map(|piece| match piece {
             Piece::Call { index: other, id, name, written } if *other == index => Some((id, name, written)),
@@ -138,21 +143,23 @@ impl Reader for Frames {
         if self.model.is_none() {
             self.model = data["model"].as_str().filter(|model| !model.is_empty()).map(str::to_owned);
         }
-        if data["usage"].is_object() {
-            self.usage = usage(&data["usage"]).or(self.usage);
-        }
-        let Some(choice) = data["choices"].as_array().and_then(|choices| choices.first()) else {
-            return match data["choices"].is_array() || data["usage"].is_object() {
-                true => Ok(Vec::new()),
-                false => Err(malformed("an event has no choices")),
-            };
-        };
-        self.has_begun = true;
-        let deltas = self.delta(&choice["delta"])?;
-        if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+        let choice = data["choices"].as_array().and_then(|choices| choices.first());
+        let reason = choice.and_then(|choice| choice["finish_reason"].as_str());
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
             self.finish_reason = Some(reason.to_owned());
         }
-        Ok(deltas)
+        if let Some(counted) = usage(&data["usage"]) {
+            self.usage = Some(counted);
+            self.is_counted = self.finish_reason.is_some();
+        }
+        match choice {
+            Some(choice) => {
+                self.has_begun = true;
+                self.delta(&choice["delta"])
+            }
+            None if data["choices"].is_array() || data["usage"].is_object() => Ok(Vec::new()),
+            None => Err(malformed("an event has no choices")),
+        }
     }
 
     fn has_begun(&self) -> bool {
@@ -189,7 +196,8 @@ impl Reader for Frames {
                 input: input(written),
             },
         });
-        Answer { model: self.model, content: content.collect(), finish, usage: self.usage }
+        let usage = self.usage.filter(|_| self.is_counted || self.is_over);
+        Answer { model: self.model, content: content.collect(), finish, usage }
     }
 }
 

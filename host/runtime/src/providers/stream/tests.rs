@@ -205,10 +205,56 @@ fn frames_that_are_none_are_malformed() {
 fn an_answer_has_bounds() {
     let piece = "x".repeat(1 << 20);
     let endless: Vec<Value> = (0..9).map(|_| chunk(&json!({ "content": piece }), None)).collect();
-    assert!(
-        matches!(read(Protocol::OpenAi, &endless), Err(Trouble::Malformed(why)) if why.contains("bytes"))
-    );
+    assert!(matches!(read(Protocol::OpenAi, &endless), Err(Trouble::TooMuch { .. })));
     let calls: Vec<Value> =
         (0..=BLOCKS_MAX as u64).map(|at| chunk(&call(at, Some("a"), Some("b"), ""), None)).collect();
     assert!(matches!(read(Protocol::OpenAi, &calls), Err(Trouble::Malformed(why)) if why.contains("calls")));
+}
+
+/// What is recorded of an answer fits into an entry, however its text is written there.
+#[test]
+fn names_and_control_characters_count_as_they_are_recorded() {
+    let long = "n".repeat(9 << 20);
+    let control = "\u{1}".repeat(2 << 20);
+    for delta in [
+        call(0, Some("a"), Some(&long), "{}"),
+        call(0, Some(&long), Some("a"), "{}"),
+        call(0, Some("a"), Some("b"), &control),
+        json!({ "content": control }),
+        json!({ "reasoning": control }),
+    ] {
+        let frames = [chunk(&delta, Some("stop"))];
+        assert!(matches!(read(Protocol::OpenAi, &frames), Err(Trouble::TooMuch { .. })));
+    }
+    let delta = |kind: &str, key: &str| json!({ "type": "content_block_delta", "index": 0, "delta": { "type": kind, key: control } });
+    let block = |block: Value| json!({ "type": "content_block_start", "index": 0, "content_block": block });
+    for (block, delta) in [
+        (block(json!({ "type": "text", "text": "" })), delta("text_delta", "text")),
+        (block(json!({ "type": "thinking", "thinking": "" })), delta("thinking_delta", "thinking")),
+        (
+            block(json!({ "type": "tool_use", "id": "a", "name": "b" })),
+            delta("input_json_delta", "partial_json"),
+        ),
+    ] {
+        let frames = [json!({ "type": "message_start", "message": {} }), block, delta];
+        assert!(matches!(read(Protocol::Anthropic, &frames), Err(Trouble::TooMuch { .. })));
+    }
+}
+
+/// Some servers count with every chunk: what was counted before the end is not the whole.
+#[test]
+fn a_count_from_before_the_end_is_none() {
+    let counted = |text: &str, tokens: u64, finish: Option<&str>| {
+        let mut chunk = chunk(&json!({ "content": text }), finish);
+        chunk["usage"] = json!({ "prompt_tokens": 5, "completion_tokens": tokens });
+        chunk
+    };
+    let end = chunk(&json!({}), Some("stop"));
+    let usage =
+        |frames: &[Value]| read(Protocol::OpenAi, frames).unwrap().1.usage.map(|usage| usage.output_tokens);
+    assert_eq!(usage(&[counted("a", 1, None), end.clone()]), None);
+    assert_eq!(usage(&[counted("a", 1, None), end, "[DONE]".into()]), Some(1));
+    assert_eq!(usage(&[counted("a", 1, None), counted("b", 2, Some("stop"))]), Some(2));
+    let nothing = json!({ "choices": [], "usage": {} });
+    assert_eq!(usage(&[counted("a", 1, None), chunk(&json!({}), Some("stop")), nothing]), None);
 }

@@ -2,6 +2,7 @@
 //! keep what they were asked.
 
 mod anthropic;
+mod cut;
 mod faults;
 mod keys;
 mod openai;
@@ -33,6 +34,7 @@ const KEY: &str = "sk-canary-7f3a9b";
 #[derive(Clone, Debug)]
 enum Does {
     Says(String),
+    Sends(Vec<u8>),
     Waits(Duration),
 }
 
@@ -60,6 +62,22 @@ impl Server {
     async fn streaming(frames: &[String]) -> Server {
         let frames = frames.iter().map(|frame| Does::Says(frame.clone()));
         Server::start(std::iter::once(Does::Says(stream_head())).chain(frames).collect()).await
+    }
+
+    /// One that streams a byte more whenever it is asked, from none of them on, and goes away.
+    async fn cutting(answer: Vec<u8>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = asked.clone();
+        tokio::spawn(async move {
+            for count in 0..=answer.len() {
+                let Ok((stream, _)) = listener.accept().await else { return };
+                let script = vec![Does::Says(stream_head()), Does::Sends(answer[..count].to_vec())];
+                serve(stream, kept.clone(), script).await;
+            }
+        });
+        Server { address, asked }
     }
 
     /// One that answers with a status.
@@ -103,12 +121,19 @@ async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<String>>>, script: Ve
         }
     }
     for does in script {
-        match does {
-            // A client that has seen enough goes away.
-            Does::Says(text) if stream.write_all(text.as_bytes()).await.is_err() => return,
-            Does::Says(_) => stream.flush().await.unwrap(),
-            Does::Waits(time) => tokio::time::sleep(time).await,
+        let bytes = match does {
+            Does::Says(text) => text.into_bytes(),
+            Does::Sends(bytes) => bytes,
+            Does::Waits(time) => {
+                tokio::time::sleep(time).await;
+                continue;
+            }
+        };
+        // A client that has seen enough goes away.
+        if stream.write_all(&bytes).await.is_err() {
+            return;
         }
+        stream.flush().await.unwrap();
     }
     let _ = stream.shutdown().await;
 }
