@@ -73,14 +73,15 @@ fn the_world_is_learned() {
 
 #[test]
 fn a_step_can_end_in_every_way() {
-    let host = Fake::new();
-    let ask = run(&host, &json!([{ "op": "ask", "id": "q", "text": "Go on?" }]));
+    // A turn of its own each: one that asks or waits stays open.
+    let run = |ops: &Value| run(&Fake::new(), ops);
+    let ask = run(&json!([{ "op": "ask", "id": "q", "text": "Go on?" }]));
     assert!(matches!(ask, Ok(Next::Ask(questions)) if questions[0].id == "q"));
-    let wait = run(&host, &json!([{ "op": "wait", "ms": 5, "on_message": true }]));
+    let wait = run(&json!([{ "op": "wait", "ms": 5, "on_message": true }]));
     assert!(matches!(wait, Ok(Next::Wait { until: Some(_), on_message: true })));
-    let fail = run(&host, &json!([{ "op": "fail", "session": true, "code": "c" }]));
+    let fail = run(&json!([{ "op": "fail", "session": true, "code": "c" }]));
     assert!(matches!(fail, Err(failure) if failure.scope == Scope::Session && failure.code == "c"));
-    let bad = run(&host, &json!([{ "op": "dance" }]));
+    let bad = run(&json!([{ "op": "dance" }]));
     assert!(matches!(bad, Err(failure) if failure.code == "bad_script"));
 }
 
