@@ -1,7 +1,7 @@
 //! A harness: each step is one model call and the tool calls that it asks for.
 //!
 //! Knows what a step does with the conversation, and how a turn ends. The conversation itself is a
-//! fold of the journal ([`context`]); nothing that a step did is kept anywhere else. Does not know
+//! fold of the journal (`context`); nothing that a step did is kept anywhere else. Does not know
 //! the model, the tools, or how steps are made durable: a host that dies runs the step again.
 
 mod ask;

@@ -208,14 +208,14 @@ async fn check_schema(connection: &mut SqliteConnection, path: &Path) -> Result<
         }
         _ => StoreError::io(format!("reading the schema of {}", path.display()), error),
     };
-    let application: i64 =
-        sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *connection).await.map_err(failed)?;
-    let version: i64 =
-        sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await.map_err(failed)?;
-    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
-        .fetch_one(connection)
-        .await
-        .map_err(failed)?;
+    // In one statement, which sees one state of the file: another process may be making it what it is to be.
+    let (application, version, tables): (i64, i64, i64) = sqlx::query_as(
+        "SELECT (SELECT application_id FROM pragma_application_id), \
+         (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
+    )
+    .fetch_one(connection)
+    .await
+    .map_err(failed)?;
     let known = MIGRATIONS.len() as i64;
     let fresh = application == 0 && version == 0 && tables == 0;
     match (application, version) {
