@@ -2,6 +2,7 @@
 //! stores that break off or read badly where they are told to, and what a session's journal says in short.
 
 pub mod bundles;
+pub mod chooser;
 pub mod forge;
 pub mod hostile;
 pub mod journal;

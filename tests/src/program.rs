@@ -223,9 +223,14 @@ impl Events {
 
     /// Whether there is a start of this kind without an end.
     pub fn is_open(&self, start: &str) -> bool {
+        self.open(start).next().is_some()
+    }
+
+    /// The starts of this kind without an end.
+    pub fn open<'a>(&'a self, start: &'a str) -> impl Iterator<Item = &'a Event> {
         let ended =
             |seq: u64| self.0.iter().any(|end| end.kind != "call.retried" && end.data["start"] == seq);
-        self.of_kind(start).any(|event| !ended(event.seq))
+        self.of_kind(start).filter(move |event| !ended(event.seq))
     }
 }
 

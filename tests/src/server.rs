@@ -66,6 +66,14 @@ pub fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
 }
 
 fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>, answer: &Answer) {
+    let Some(text) = request(&mut stream) else { return };
+    asked.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
+    // A client that has gone is what some tests are about.
+    let _ = stream.write_all(&answer(&text));
+}
+
+/// A whole request; none, if who sends it goes away before.
+pub fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 8 << 10];
     loop {
@@ -74,14 +82,11 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>, answer: &Answer) {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             let length = length.and_then(|length| length.parse().ok()).unwrap_or(0);
             if body.len() >= length {
-                asked.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
-                // A client that has gone is what some tests are about.
-                let _ = stream.write_all(&answer(&text));
-                return;
+                return Some(text);
             }
         }
         match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => return None,
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
         }
     }

@@ -1,11 +1,13 @@
 //! Words for what sessions consist of, used by several commands. Makes sentences; writes nothing. What it
 //! returns is not made harmless yet: whoever writes it does that.
 
-use rewake_core::fact::{ComponentPin, Created, FileAudit, FileUsed, HttpUse, Lost, Question, WaitOn};
+use rewake_core::fact::{
+    ComponentPin, Created, FileAudit, FileUsed, HttpUse, Lost, Question, ToolCompleted, WaitOn,
+};
 use rewake_core::grant::{Access, FsSource};
 use rewake_core::money::Usd;
 use rewake_core::session::Session;
-use rewake_wire::{Fault, Part, Sender, Usage};
+use rewake_wire::{Fault, Outcome, Part, Sender, Usage};
 
 /// A component as it is named everywhere.
 pub(crate) fn component(pin: &ComponentPin) -> String {
@@ -187,6 +189,20 @@ pub(crate) fn fault(fault: &Fault) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A mark for how a tool ended, and how that was, in words.
+pub(crate) fn outcome(body: &ToolCompleted) -> (&'static str, String) {
+    match body.outcome {
+        Outcome::Ok if body.cut_bytes > 0 => {
+            ("✓", format!("{} ms, {} of its output cut", body.ms, bytes(body.cut_bytes)))
+        }
+        Outcome::Ok => ("✓", format!("{} ms", body.ms)),
+        Outcome::Error => ("✗", "error".to_owned()),
+        Outcome::Denied => ("⊘", "denied".to_owned()),
+        Outcome::TimedOut => ("✗", format!("timed out after {} ms", body.ms)),
+        Outcome::Unknown => ("✗", "unknown whether it did it".to_owned()),
+    }
 }
 
 /// A size that people can read.

@@ -280,18 +280,15 @@ fn request(place: Place) -> (u32, u32, u32) {
 
 /// How a use ended. A reason that was told already is not told again.
 fn completed(name: &str, body: &ToolCompleted, is_told: bool) -> Line {
-    let why = one_line(&describe::parts(&body.parts), INPUT_CHARS_MAX);
+    let (mark, how) = describe::outcome(body);
     match body.outcome {
-        Outcome::Ok if body.cut_bytes > 0 => (
-            Style::Plain,
-            format!("✓ {name}: ok, {} ms, {} of its output cut", body.ms, describe::bytes(body.cut_bytes)),
-        ),
-        Outcome::Ok => (Style::Plain, format!("✓ {name}: ok, {} ms", body.ms)),
-        Outcome::Error => (Style::Bad, format!("✗ {name}: error: {why}")),
-        Outcome::Denied if is_told => (Style::Bad, format!("⊘ {name}: denied")),
-        Outcome::Denied => (Style::Bad, format!("⊘ {name}: denied: {why}")),
-        Outcome::TimedOut => (Style::Bad, format!("✗ {name}: timed out after {} ms", body.ms)),
-        Outcome::Unknown => (Style::Bad, format!("✗ {name}: unknown whether it did it: {why}")),
+        Outcome::Ok => (Style::Plain, format!("{mark} {name}: ok, {how}")),
+        Outcome::Denied if is_told => (Style::Bad, format!("{mark} {name}: {how}")),
+        Outcome::TimedOut => (Style::Bad, format!("{mark} {name}: {how}")),
+        Outcome::Error | Outcome::Denied | Outcome::Unknown => {
+            let why = one_line(&describe::parts(&body.parts), INPUT_CHARS_MAX);
+            (Style::Bad, format!("{mark} {name}: {how}: {why}"))
+        }
     }
 }
 

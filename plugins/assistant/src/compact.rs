@@ -149,11 +149,15 @@ pub(crate) fn run(context: &Context, plan: Compacted, config: &Config, cx: &Sess
 /// Where to cut, and what to keep; none: nothing would be won.
 fn plan(context: &Context, limit: Option<u64>) -> Option<Compacted> {
     let window = &context.window;
-    let total: usize = window.iter().map(|item| bytes(&item.message)).sum();
+    // Bytes from each message to the end.
+    let mut rest: Vec<usize> = window.iter().map(|item| bytes(&item.message)).collect();
+    for at in (1..rest.len()).rev() {
+        rest[at - 1] += rest[at];
+    }
+    let total = rest.first().copied().unwrap_or_default();
     // A quarter of the room, at four bytes a token; never more than half of what is there.
     let keep = limit.map_or(total / 4, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX)).min(total / 2);
-    let sizes: Vec<usize> = window.iter().map(|item| bytes(&item.message)).collect();
-    let rest = |at: usize| sizes[at..].iter().sum::<usize>();
+    let rest = |at: usize| rest.get(at).copied().unwrap_or_default();
     let cuts: Vec<usize> = (1..window.len()).filter(|at| is_cut(&window[*at])).collect();
     let fits = cuts.iter().copied().find(|at| rest(*at) <= keep);
     let whole_turn = |at: &usize| window[*at].asked.is_some() && rest(*at) >= keep / 2;

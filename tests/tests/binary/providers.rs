@@ -1,6 +1,6 @@
 //! Sessions with a provider's model: a server on this machine that speaks OpenAI's protocol.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rewake_tests::bundles::Draft;
 use rewake_tests::program::Program;
+use rewake_tests::server;
 use serde_json::{Value, json};
 
 /// The key that the server is asked with, and that nothing else may show.
@@ -49,18 +50,7 @@ impl Server {
 }
 
 fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>, answers: &[Answer]) {
-    let (mut text, mut buffer) = (String::new(), [0; 4 << 10]);
-    let is_whole = |text: &str| {
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        body.len() >= length.map_or(0, |length| length.parse().expect("a length"))
-    };
-    while !is_whole(&text) {
-        match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return,
-            Ok(count) => text.push_str(&String::from_utf8_lossy(&buffer[..count])),
-        }
-    }
+    let Some(text) = server::request(&mut stream) else { return };
     let nth = {
         let mut asked = asked.lock().expect("no panic");
         asked.push(text);

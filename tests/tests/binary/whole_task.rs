@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rewake_tests::bundles::root;
+use rewake_tests::chooser::Chooser;
 use rewake_tests::journal::Events;
 use rewake_tests::program::{Process, Program, Signal, text};
 
@@ -143,31 +144,12 @@ fn progress(events: &Events) -> usize {
     events.0.iter().filter(|event| !TAKING_UP.contains(&event.kind.as_str())).count()
 }
 
-fn once_is_open(events: &Events) -> bool {
-    let open = events.of_kind("tool.started").filter(|start| start.data["class"] == "once");
-    let ended =
-        |seq: u64| events.0.iter().any(|end| end.kind.starts_with("tool.") && end.data["start"] == seq);
-    open.into_iter().any(|start| !ended(start.seq))
-}
-
-/// Numbers that look random, the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// Kills the process, but not while an edit is under way: that one is of class `once`, a model would look
 /// at what became of it, and a script cannot (kill.rs has those points).
 fn kill(task: &Task, mut process: Process) {
     loop {
         process.signal(Signal::STOP);
-        if !once_is_open(&task.events()) {
+        if task.events().open("tool.started").all(|start| start.data["class"] != "once") {
             return process.kill();
         }
         process.signal(Signal::CONT);
@@ -186,8 +168,8 @@ fn a_repair_that_is_killed_twenty_times_ends_the_same() {
     assert!(expected.results.iter().all(|(outcome, _)| outcome == "ok"), "{expected:#?}");
 
     let task = Task::new();
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 | 1);
-    let mut dice = Dice(seed);
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let mut chooser = Chooser::new(seed, 0);
     let mut args = vec!["run", "--session", &task.id, "Make the tests pass."];
     for kill_number in 1..=KILLS {
         let before = progress(&task.events());
@@ -198,7 +180,7 @@ fn a_repair_that_is_killed_twenty_times_ends_the_same() {
             let events = task.events();
             events.count("session.loaded") as u32 >= kill_number && progress(&events) >= before + more
         });
-        std::thread::sleep(Duration::from_millis(dice.below(LINGER_MS_MAX)));
+        std::thread::sleep(Duration::from_millis(chooser.below(LINGER_MS_MAX)));
         kill(&task, process);
         args.truncate(3);
     }

@@ -38,25 +38,13 @@ fn ensure(holds: bool, why: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(why()) }
 }
 
-/// The row that a fact takes in.
-fn taken(fact: &Fact) -> Option<u64> {
-    match fact {
-        Fact::UserMessage(body) => Some(body.n),
-        Fact::UserAnswer(body) => Some(body.n),
-        Fact::UserInterrupt(body) => Some(body.n),
-        Fact::UserStop(body) => Some(body.n),
-        Fact::CommandRejected(body) => Some(body.n),
-        _ => None,
-    }
-}
-
 /// R1: what was acknowledged is in exactly one entry; so is whatever else came into the inbox.
 fn inputs(evidence: &Evidence) -> Checked {
     if let Some(broken) = evidence.broken_promises.first() {
         return Err(broken.clone());
     }
     let mut times: BTreeMap<u64, usize> = BTreeMap::new();
-    for n in evidence.entries.iter().filter_map(|entry| taken(&entry.fact)) {
+    for n in evidence.entries.iter().filter_map(|entry| entry.fact.row()) {
         *times.entry(n).or_default() += 1;
     }
     let acked = evidence.sent.iter().filter_map(|sent| sent.acked);
@@ -153,10 +141,6 @@ fn ends(fact: &Fact) -> Option<u64> {
     }
 }
 
-fn is_turn_end(fact: &Fact) -> bool {
-    matches!(fact, Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_))
-}
-
 /// A call that has not ended.
 struct Open {
     place: Place,
@@ -194,7 +178,7 @@ fn calls(evidence: &Evidence) -> Checked {
             let is_there = open.remove(&start).is_some_and(|call| call.place == place);
             ensure(is_there, || format!("entry {seq} ends {start}, which ended before or began elsewhere"))?;
         }
-        if is_turn_end(&entry.fact) {
+        if entry.fact.is_turn_end() {
             ensure(open.is_empty(), || format!("a turn ends at {seq} with open calls: {:?}", open.keys()))?;
         }
     }
@@ -212,7 +196,7 @@ fn turns(evidence: &Evidence) -> Checked {
             ensure(open.is_none(), || format!("turn {turn} starts at {seq} while {open:?} is open"))?;
             ensure(turn == count, || format!("turn {turn} starts at {seq}, the {count}th"))?;
             open = Some(turn);
-        } else if is_turn_end(&entry.fact) {
+        } else if entry.fact.is_turn_end() {
             ensure(open.take() == Some(turn), || format!("turn {turn} ends at {seq} and is not open"))?;
         } else if entry.place.step > 0 {
             let kind = entry.fact.kind();
@@ -284,7 +268,7 @@ fn interrupts(evidence: &Evidence) -> Checked {
         match &entry.fact {
             Fact::UserInterrupt(_) => ending = Some(entry.place.turn),
             Fact::UserStop(_) => ending = Some(entry.place.turn),
-            fact if is_turn_end(fact) => ending = None,
+            fact if fact.is_turn_end() => ending = None,
             fact if is_start(fact) && entry.place.step > 0 => {
                 ensure(ending.is_none(), || format!("{} at {} after an interrupt", fact.kind(), entry.seq))?;
             }

@@ -1,7 +1,7 @@
 //! What goes wrong, and when: drawn at every operation of the store, so that the same seed meets the same fault at
 //! the same place. Knows no session.
 
-use crate::chooser::Chooser;
+use rewake_tests::chooser::Chooser;
 
 /// What becomes of a transaction whose commit failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

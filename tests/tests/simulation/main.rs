@@ -2,7 +2,6 @@
 //! seeds, checks what they leave, and shows that the checks can fail. docs/testing.md says how to run one alone.
 
 mod check;
-mod chooser;
 mod doctored;
 mod evidence;
 mod faults;

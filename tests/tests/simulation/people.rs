@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use rewake_core::codec::Record;
 use rewake_core::command::{Command, Row};
 use rewake_core::fact::{Asker, Decision, Fact, WaitOn};
+use rewake_tests::chooser::Chooser;
 use rewake_tests::world::ann;
 use rewake_wire::{Part, Sender};
 
-use crate::chooser::Chooser;
 use crate::plan::{self, Plan};
 
 /// What everybody can read in the journal.
@@ -35,7 +35,7 @@ impl View {
                     self.turn = Some(record.place.turn);
                     self.turns = record.place.turn;
                 }
-                Ok(Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_)) => {
+                Ok(fact) if fact.is_turn_end() => {
                     (self.turn, self.waiting, self.is_steered) = (None, None, false);
                 }
                 Ok(Fact::TurnWaiting(body)) => self.waiting = Some(body.on),

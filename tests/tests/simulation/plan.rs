@@ -4,9 +4,8 @@
 use std::slice::from_ref;
 
 use rewake_tests::bundles::Draft;
+use rewake_tests::chooser::Chooser;
 use serde_json::{Value, json};
-
-use crate::chooser::Chooser;
 
 /// The file that tools write to: the world outside of the store, which no kill takes back.
 pub(crate) const LOG: &str = "/workspace/log";

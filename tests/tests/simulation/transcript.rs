@@ -42,7 +42,7 @@ pub(crate) fn transcript(entries: &[Entry]) -> Vec<String> {
             Fact::SessionStopped(_) => "stopped".to_owned(),
             _ => continue,
         };
-        if matches!(&entry.fact, Fact::TurnCompleted(_) | Fact::TurnFailed(_) | Fact::TurnInterrupted(_)) {
+        if entry.fact.is_turn_end() {
             lines.extend(
                 std::mem::take(&mut tools).into_iter().map(|(place, line)| format!("{place:?} {line}")),
             );

@@ -8,7 +8,6 @@ use rewake_core::fact::{Fact, ModelOutcome};
 use rewake_core::money::Usd;
 use rewake_core::session::Session;
 use rewake_runtime::live::Delta;
-use rewake_wire::Usage;
 
 use super::row::{Look, Row};
 use crate::stream::activity;
@@ -37,15 +36,12 @@ impl Status {
         match &entry.fact {
             Fact::ModelCompleted(body) => {
                 if let ModelOutcome::Completion { usage, context_tokens, .. } = &body.outcome {
-                    self.context = Some((all(usage), *context_tokens));
+                    self.context = Some((usage.total(), *context_tokens));
                 }
                 self.doing = None;
             }
-            Fact::TurnCompleted(_)
-            | Fact::TurnInterrupted(_)
-            | Fact::TurnFailed(_)
-            | Fact::TurnWaiting(_)
-            | Fact::ToolCompleted(_) => self.doing = None,
+            Fact::TurnWaiting(_) | Fact::ToolCompleted(_) => self.doing = None,
+            fact if fact.is_turn_end() => self.doing = None,
             _ => {
                 if let Some(line) = activity(entry) {
                     self.does(line.trim_end_matches([' ', '…']), now);
@@ -95,13 +91,6 @@ impl Status {
         figures.retain(|figure| !figure.is_empty());
         Row::new(Look::DIM, &figures.join(" · "))
     }
-}
-
-fn all(usage: &Usage) -> u64 {
-    let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = *usage;
-    [output_tokens, cache_read_tokens, cache_write_tokens]
-        .iter()
-        .fold(input_tokens, |sum, n| sum.saturating_add(*n))
 }
 
 fn context(used: u64, of: Option<u64>) -> String {

@@ -142,33 +142,22 @@ impl Use {
     }
 
     fn ended(&self, body: &ToolCompleted, columns: usize) -> Vec<Row> {
-        let bad = |mark: &str, how: &str| {
-            let why = detail(&describe::parts(&body.parts));
-            let why = if how == "denied" && self.is_denial_told { "" } else { why.trim() };
-            let mut lines = why.lines();
-            let first = lines.next().map_or_else(String::new, |line| format!(": {line}"));
-            let line = Row::new(Look::ink(Ink::Bad), &format!("{mark} {}: {how}{first}", self.what));
-            let mut rows = hang(&line, columns);
-            let rest: Vec<&str> = lines.collect();
-            rows.extend(set_in(Look::ink(Ink::Bad), &rest.join("\n"), columns));
-            rows
-        };
-        match body.outcome {
-            Outcome::Ok => {
-                let mut row = Row::new(Look::ink(Ink::Good), "✓ ");
-                row.push(Look::default(), &self.what);
-                let cut = match body.cut_bytes {
-                    0 => String::new(),
-                    cut => format!(", {} of its output cut", describe::bytes(cut)),
-                };
-                row.push(Look::DIM, &format!(" {} ms{cut}", body.ms));
-                hang(&row, columns)
-            }
-            Outcome::Error => bad("✗", "error"),
-            Outcome::Denied => bad("⊘", "denied"),
-            Outcome::TimedOut => bad("✗", &format!("timed out after {} ms", body.ms)),
-            Outcome::Unknown => bad("✗", "unknown whether it did it"),
+        let (mark, how) = describe::outcome(body);
+        if body.outcome == Outcome::Ok {
+            let mut row = Row::new(Look::ink(Ink::Good), &format!("{mark} "));
+            row.push(Look::default(), &self.what);
+            row.push(Look::DIM, &format!(" {how}"));
+            return hang(&row, columns);
         }
+        let why = detail(&describe::parts(&body.parts));
+        let is_told = body.outcome == Outcome::Denied && self.is_denial_told;
+        let mut lines = if is_told { "" } else { why.trim() }.lines();
+        let first = lines.next().map_or_else(String::new, |line| format!(": {line}"));
+        let line = Row::new(Look::ink(Ink::Bad), &format!("{mark} {}: {how}{first}", self.what));
+        let mut rows = hang(&line, columns);
+        let rest: Vec<&str> = lines.collect();
+        rows.extend(set_in(Look::ink(Ink::Bad), &rest.join("\n"), columns));
+        rows
     }
 }
 

@@ -137,7 +137,7 @@ impl Transcript {
             Fact::QuestionAsked(body) => {
                 self.questions.insert(body.question.id.clone(), body.question.clone());
             }
-            Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_) => {
+            fact if fact.is_turn_end() => {
                 self.broken_off();
                 self.settle_tools(true);
                 self.lines(lines);

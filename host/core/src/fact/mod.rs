@@ -220,6 +220,25 @@ facts! {
     WorkspaceImported = "workspace.imported", 1;
 }
 
+impl Fact {
+    /// The inbox row that it takes in (R1).
+    pub fn row(&self) -> Option<u64> {
+        match self {
+            Fact::UserMessage(body) => Some(body.n),
+            Fact::UserAnswer(body) => Some(body.n),
+            Fact::UserInterrupt(body) => Some(body.n),
+            Fact::UserStop(body) => Some(body.n),
+            Fact::CommandRejected(body) => Some(body.n),
+            _ => None,
+        }
+    }
+
+    /// Whether it ends a turn.
+    pub fn is_turn_end(&self) -> bool {
+        matches!(self, Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -90,15 +90,7 @@ impl Bench {
     /// A model is being asked; returns the start's seq too.
     pub(crate) fn asking() -> (Self, u64) {
         let mut bench = Bench::in_step();
-        let body = ModelStarted {
-            model: "scripted".into(),
-            request: arguments(),
-            messages: 1,
-            provider: None,
-            stored: None,
-            reserved: Usd::ZERO,
-        };
-        let start = bench.record(USE, body).unwrap();
+        let start = bench.record(USE, model_started()).unwrap();
         (bench, start)
     }
 
@@ -169,6 +161,17 @@ pub(crate) fn bound(tool: &str) -> Digest {
 /// What a verdict on another use would be bound to.
 pub(crate) fn bound_as(place: Place, tool: &str, arguments: Digest) -> Digest {
     binding(&pins::session(), place, &pins::qualified(tool), pins::definition(tool), arguments)
+}
+
+pub(crate) fn model_started() -> ModelStarted {
+    ModelStarted {
+        model: "scripted".into(),
+        request: arguments(),
+        messages: 1,
+        provider: None,
+        stored: None,
+        reserved: Usd::ZERO,
+    }
 }
 
 pub(crate) fn tool_started(tool: &str, verdicts: Vec<u64>) -> ToolStarted {

@@ -41,10 +41,6 @@ pub(crate) fn ends(fact: &Fact) -> Option<u64> {
     }
 }
 
-pub(crate) fn is_turn_end(fact: &Fact) -> bool {
-    matches!(fact, Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_))
-}
-
 fn is_start(fact: &Fact) -> bool {
     matches!(fact, Fact::ModelStarted(_) | Fact::ToolStarted(_) | Fact::HookStarted(_))
 }
@@ -59,7 +55,7 @@ fn every_call_ends_once(world: &World) {
             let begun = open.remove(&start).unwrap_or_else(|| panic!("{start} ends twice, or never began"));
             assert_eq!(begun.place, entry.place, "a call ends where it began");
         }
-        if is_turn_end(&entry.fact) {
+        if entry.fact.is_turn_end() {
             assert!(open.is_empty(), "a turn ends with open calls: {open:?}");
         }
     }
@@ -75,7 +71,7 @@ fn every_turn_ends_once_and_last(world: &World) {
             turns += 1;
             assert_eq!(open.replace(entry.place.turn), None, "a turn starts while another is open");
             assert_eq!(entry.place.turn, turns, "turns are numbered without gaps");
-        } else if is_turn_end(&entry.fact) {
+        } else if entry.fact.is_turn_end() {
             assert_eq!(open.take(), Some(entry.place.turn), "a turn ends that is not open");
             assert!(commits.contains(&entry.seq), "a turn's end is the last entry of its transaction");
         } else if entry.place.step > 0 {

@@ -7,7 +7,6 @@ use rewake_core::fact::{Fact, Next, Question, StepInput};
 use rewake_wire::Part;
 
 use crate::bench::Bench;
-use crate::check::is_turn_end;
 use crate::driver::run;
 use crate::pins::{GREETER, SETUP};
 use crate::plan::{EndPlan, Op, Plan, StepPlan};
@@ -37,7 +36,7 @@ pub(crate) fn steps_are_given_what_was_taken(world: &World) {
                 let again = told.take().expect("an open step is aborted").contexts;
                 contexts.splice(0..0, again);
             }
-            fact if is_turn_end(fact) => {
+            fact if fact.is_turn_end() => {
                 answers.clear();
                 if !matches!(fact, Fact::TurnCompleted(_)) {
                     messages.clear();

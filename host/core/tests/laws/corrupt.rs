@@ -4,16 +4,16 @@ use rewake_core::codec::{Seal, seal};
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
     Asker, CallRetried, Ending, Fact, HookEvent, HookStarted, Lost, ModelCompleted, ModelLost, ModelOutcome,
-    ModelStarted, Next, Observed, Question, QuestionAsked, QuestionWithdrawn, SessionFailed, SessionStopped,
-    StateRef, StepAborted, StepCompleted, StepObserved, StepRerun, StepStarted, ToolLost, TurnCompleted,
-    TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, UserAnswer, UserMessage, UserStop,
+    Next, Observed, Question, QuestionAsked, QuestionWithdrawn, SessionFailed, SessionStopped, StateRef,
+    StepAborted, StepCompleted, StepObserved, StepRerun, StepStarted, ToolLost, TurnCompleted, TurnFailed,
+    TurnInterrupted, TurnStarted, TurnSteered, UserAnswer, UserMessage, UserStop,
 };
 use rewake_core::ids::{Digest, Timestamp};
 use rewake_core::money::Usd;
 use rewake_core::{Corrupt, Session, fold};
 use rewake_wire::{Sender, Usage};
 
-use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, tool_started, verdict};
+use crate::bench::{Bench, STEP, USE, bound, hook_started, model_started, tool_started, verdict};
 use crate::pins::{self, ADVISER, GREETER, GUARD};
 
 /// Folding the fact stops the session at its entry, and says why.
@@ -170,17 +170,9 @@ fn steps_are_numbered_one_at_a_time_and_start_from_what_was_saved() {
 
 #[test]
 fn calls_belong_to_the_open_step() {
-    let asks = || ModelStarted {
-        model: "scripted".into(),
-        request: arguments(),
-        messages: 1,
-        provider: None,
-        stored: None,
-        reserved: Usd::ZERO,
-    };
-    corrupt(&Bench::in_turn(), USE, asks(), "no step is open");
+    corrupt(&Bench::in_turn(), USE, model_started(), "no step is open");
     let bench = Bench::in_step();
-    corrupt(&bench, Place { step: 2, ..USE }, asks(), "it belongs to another step");
+    corrupt(&bench, Place { step: 2, ..USE }, model_started(), "it belongs to another step");
     corrupt(&bench, Place { turn: 2, ..USE }, tool_started("put", vec![]), "it belongs to another step");
 }
 

@@ -5,8 +5,8 @@ use rewake_core::effect::Effect;
 use rewake_core::entry::Place;
 use rewake_core::fact::{
     AgentMessage, CallRetried, Custom, Decision as Verdict, Fact, HookEvent, HookStarted, LogLines, Lost,
-    ModelLost, ModelStarted, SessionStopped, Source, StepRerun, ToolCompleted, ToolLost, ToolStarted,
-    ToolsRequested, TurnCompleted,
+    ModelLost, SessionStopped, Source, StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
+    TurnCompleted,
 };
 use rewake_core::ids::Digest;
 use rewake_core::limits::{
@@ -15,7 +15,7 @@ use rewake_core::limits::{
 use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Usage};
 
-use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, tool_started, verdict};
+use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, model_started, tool_started, verdict};
 use crate::pins::{ADVISER, GREETER, GUARD, SETUP, WELCOME};
 
 const NOT_PASSED: &str = "a hook that must judge the use has not let it pass";
@@ -250,15 +250,7 @@ fn a_full_journal_takes_ends_and_no_starts() {
     };
     let next = Place { ordinal: 2, ..USE };
     let starts: [Fact; 4] = [
-        ModelStarted {
-            model: "scripted".into(),
-            request: arguments(),
-            messages: 1,
-            provider: None,
-            stored: None,
-            reserved: Usd::ZERO,
-        }
-        .into(),
+        model_started().into(),
         ToolsRequested { uses: vec![] }.into(),
         AgentMessage { parts: vec![] }.into(),
         Custom { kind: "custom.note".into(), data: serde_json::Value::Null }.into(),

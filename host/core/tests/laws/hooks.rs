@@ -4,18 +4,17 @@ use rewake_core::command::Command;
 use rewake_core::decide::{Decision as Due, StepEnd, StepOutcome, Then};
 use rewake_core::entry::Place;
 use rewake_core::fact::{
-    AgentMessage, Asker, Changes, Decision as Verdict, Fact, HookEvent, HookPin, HookVerdict, ModelStarted,
-    Next, OnError, Question, QuestionAsked, TurnWaiting, WaitOn,
+    AgentMessage, Asker, Changes, Decision as Verdict, Fact, HookEvent, HookPin, HookVerdict, Next, OnError,
+    Question, QuestionAsked, TurnWaiting, WaitOn,
 };
 use rewake_core::firing::{Firing, Occasion};
 use rewake_core::limits::{CONTEXTS_BYTES_MAX, STOP_ROUNDS_MAX};
-use rewake_core::money::Usd;
 use rewake_core::session::Heard;
 use rewake_core::{ALLOW, CHOICES, Refusal, decide, question_id};
 
 use rewake_wire::Part;
 
-use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, tool_started, verdict};
+use crate::bench::{Bench, STEP, USE, bound, hook_started, model_started, tool_started, verdict};
 use crate::pins::{self, GUARD};
 
 /// The hook that these tests add to the pins.
@@ -229,14 +228,7 @@ fn nothing_starts_once_a_hook_ends_the_turn() {
     let body = HookVerdict { changes, ..verdict(start, GUARD, Verdict::Allow, bound("send")) };
     let seq = bench.record(USE, body).unwrap();
     let next = Place { ordinal: 2, ..USE };
-    let model = ModelStarted {
-        model: "scripted".into(),
-        request: arguments(),
-        messages: 1,
-        provider: None,
-        stored: None,
-        reserved: Usd::ZERO,
-    };
+    let model = model_started();
     let say = AgentMessage { parts: vec![Part::text("still here")] };
     for (place, fact) in [
         (USE, Fact::from(tool_started("send", vec![seq]))),

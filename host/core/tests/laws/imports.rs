@@ -8,7 +8,6 @@ use rewake_core::{Corrupt, Refusal, Session, decide};
 use rewake_wire::{ActorType, Sender};
 
 use crate::bench::Bench;
-use crate::check::is_turn_end;
 use crate::pins;
 use crate::world::World;
 
@@ -41,7 +40,7 @@ pub(crate) fn they_stand_between_turns(world: &World) {
                 assert_eq!(entry.place, Place::default());
                 unseen = Some(body.tree);
             }
-            fact => open &= !is_turn_end(fact),
+            fact => open &= !fact.is_turn_end(),
         }
     }
     assert_eq!(world.view.imported, unseen);

@@ -7,24 +7,11 @@ use rewake_core::fact::Fact;
 use rewake_core::limits::{BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX};
 
 use crate::bench::Bench;
-use crate::check::is_turn_end;
 use crate::world::World;
-
-/// The inbox row that an entry takes in.
-fn row(fact: &Fact) -> Option<u64> {
-    match fact {
-        Fact::UserMessage(body) => Some(body.n),
-        Fact::UserAnswer(body) => Some(body.n),
-        Fact::UserInterrupt(body) => Some(body.n),
-        Fact::UserStop(body) => Some(body.n),
-        Fact::CommandRejected(body) => Some(body.n),
-        _ => None,
-    }
-}
 
 pub(crate) fn every_row_is_taken_once(world: &World) {
     let mut taken: BTreeMap<u64, u32> = BTreeMap::new();
-    for n in world.facts().filter_map(row) {
+    for n in world.facts().filter_map(Fact::row) {
         *taken.entry(n).or_default() += 1;
     }
     let rows: BTreeMap<u64, u32> = world.rows.iter().map(|row| (row.n, 1)).collect();
@@ -54,7 +41,7 @@ pub(crate) fn interrupts_end_what_they_name(world: &World) {
                 assert_eq!(interrupted.take(), Some(entry.place.turn), "nobody interrupted the turn");
                 open = None;
             }
-            fact if is_turn_end(fact) => open = None,
+            fact if fact.is_turn_end() => open = None,
             _ => {}
         }
     }

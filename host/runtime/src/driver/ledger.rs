@@ -6,7 +6,6 @@ use rewake_core::codec::{self, Record, Seal};
 use rewake_core::decide::{Decision, Input};
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
-use rewake_core::fact::Fact;
 use rewake_core::ids::Head;
 use rewake_core::session::Session;
 use rewake_core::{decide, view};
@@ -61,7 +60,7 @@ impl Ledger {
             let seal = Seal { epoch: self.epoch, at: self.store.now(), salt };
             let (entry, record) = codec::seal(&self.session.id, self.session.head, seal, draft)?;
             self.session.apply(&entry)?;
-            self.taken.extend(taken(&entry.fact));
+            self.taken.extend(entry.fact.row());
             self.records.push(record);
             self.entries.push(entry.clone());
             staged.push(entry);
@@ -128,17 +127,5 @@ impl Ledger {
             }
             other => other.map(|()| true),
         }
-    }
-}
-
-/// The inbox row that a fact takes in.
-fn taken(fact: &Fact) -> Option<u64> {
-    match fact {
-        Fact::UserMessage(body) => Some(body.n),
-        Fact::UserAnswer(body) => Some(body.n),
-        Fact::UserInterrupt(body) => Some(body.n),
-        Fact::UserStop(body) => Some(body.n),
-        Fact::CommandRejected(body) => Some(body.n),
-        _ => None,
     }
 }

@@ -299,7 +299,9 @@ impl Driver {
         if ends_session {
             return self.ledger.end(entries, through).await;
         }
-        let ends_turn = entries.last().is_some_and(|draft| is_turn_end(&draft.fact));
+        let ends_turn = entries
+            .last()
+            .is_some_and(|draft| draft.fact.is_turn_end() || matches!(draft.fact, Fact::TurnWaiting(_)));
         let readies =
             entries.iter().any(|draft| matches!(draft.fact, Fact::StepStarted(_) | Fact::StepRerun(_)));
         self.ready |= readies;
@@ -447,13 +449,6 @@ impl Driver {
             Finished::Step(report) => self.step_ended(*report).await,
         }
     }
-}
-
-fn is_turn_end(fact: &Fact) -> bool {
-    matches!(
-        fact,
-        Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_) | Fact::TurnWaiting(_)
-    )
 }
 
 /// What comes next of what runs: everything it has to say before its end.

@@ -12,7 +12,7 @@ mod scrub;
 mod secrets;
 mod target;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trust;
 
 use std::sync::Arc;

@@ -205,7 +205,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     async fn whole(mut self) -> Attempt {
         let Ask { spec, deltas, .. } = *self.ask;
-        let mut reader = stream::reader(spec.protocol, Maker::of(spec));
+        let mut reader = stream::reader(spec.protocol);
         let mut shown = Shown::new(self.faults.scrubber, deltas);
         loop {
             let event = match self.next(reader.has_begun()).await {
@@ -247,7 +247,7 @@ impl Reading<'_> {
             };
         }
         shown.flush().await;
-        self.ended(reader.answer(deltas.start))
+        self.ended(reader.answer(&Maker::of(spec), deltas.start))
     }
 
     /// The next thing that the library makes of the stream; or that nothing has come for too long. Anything at

@@ -66,6 +66,14 @@ impl Server {
 }
 
 async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<String>>>, answer: Arc<Answer>) {
+    let Some(text) = request(&mut stream).await else { return };
+    asked.lock().unwrap().push(text.clone());
+    let _ = stream.write_all(&answer(&text)).await;
+    let _ = stream.shutdown().await;
+}
+
+/// A whole request; none, if who sends it goes away before.
+pub(crate) async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4 << 10];
     loop {
@@ -73,14 +81,11 @@ async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<String>>>, answer: Ar
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                asked.lock().unwrap().push(text.clone());
-                let _ = stream.write_all(&answer(&text)).await;
-                let _ = stream.shutdown().await;
-                return;
+                return Some(text);
             }
         }
         match stream.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => return None,
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
         }
     }

@@ -95,23 +95,20 @@ impl<'a> Call<'a> {
     async fn first(mut self, imports: &mut StepImports) -> Result<Answer> {
         let committed = imports.recorder.spending.committed;
         let blobs = std::mem::take(&mut self.pieces.blobs);
-        let refused = match &self.model {
-            Err(refused) => Some(refused.clone()),
-            Ok((_, terms)) => terms.over(committed),
-        };
-        if refused.is_some() {
+        let model = may_ask(&self.model, committed);
+        if model.is_err() {
             self.started.reserved = Usd::ZERO;
         }
         // What is not sent need not be on the disk before its end: they share a commit.
         let started = vec![Draft::agent(self.place, self.started.clone())];
-        let entries = imports.recorder.record_with(self.place, started, blobs, refused.is_none()).await?;
+        let entries = imports.recorder.record_with(self.place, started, blobs, model.is_ok()).await?;
         imports.recorder.spending.asked.started(&self.started);
         let start = entries[0].seq;
-        match refused {
-            Some(outcome) => self.not_sent(imports, start, outcome, Usd::ZERO).await,
-            None => {
+        match model {
+            Err(outcome) => self.not_sent(imports, start, outcome, Usd::ZERO).await,
+            Ok(model) => {
                 imports.recorder.spending.next(Usd::ZERO, Usd::ZERO, self.started.reserved);
-                self.ask(imports, start, 0).await
+                self.ask(imports, start, 0, model).await
             }
         }
     }
@@ -125,30 +122,26 @@ impl<'a> Call<'a> {
             return Ok(Err(unknown()));
         };
         let cost = recorded.reserved();
-        let terms = match &self.model {
-            Err(refused) => {
-                let refused = refused.clone();
-                return self.not_sent(imports, start, refused, cost).await;
-            }
-            Ok((_, terms)) => terms,
-        };
         // What died counts whole, so it stays committed.
-        if let Some(over) = terms.over(imports.recorder.spending.committed) {
-            return self.not_sent(imports, start, over, cost).await;
-        }
-        let reserved = terms.reserved;
+        let model = match may_ask(&self.model, imports.recorder.spending.committed) {
+            Ok(model) => model,
+            Err(outcome) => return self.not_sent(imports, start, outcome, cost).await,
+        };
+        let reserved = model.1.reserved;
         let retried = CallRetried { start, n, why: None, cost, reserved };
         imports.recorder.record(place, vec![Draft::system(place, retried)], true).await?;
         imports.recorder.spending.next(cost, cost, reserved);
         imports.recorder.port().show(Live::DeltaReset { start, attempt: n }).await;
-        self.ask(imports, start, n).await
+        self.ask(imports, start, n, model).await
     }
 
-    async fn ask(&self, imports: &mut StepImports, start: u64, attempt: u32) -> Result<Answer> {
-        let (model, terms) = match &self.model {
-            Ok((model, terms)) => (model, terms),
-            Err(refused) => return Ok(model_out(refused)),
-        };
+    async fn ask(
+        &self,
+        imports: &mut StepImports,
+        start: u64,
+        attempt: u32,
+        (model, terms): &(Resolved, Terms),
+    ) -> Result<Answer> {
         let Call { place, request, started, .. } = self;
         let call = Announced { place: *place, start, attempt, request, started, model, terms };
         let outcome = call.ask(imports).await?;
@@ -168,6 +161,15 @@ impl<'a> Call<'a> {
         imports.recorder.record(self.place, vec![Draft::agent(self.place, completed)], false).await?;
         Ok(answer)
     }
+}
+
+/// The model, if it may be asked where so much is spent or reserved; else what comes of the call.
+fn may_ask(
+    model: &std::result::Result<(Resolved, Terms), ModelOutcome>,
+    committed: Usd,
+) -> std::result::Result<&(Resolved, Terms), ModelOutcome> {
+    let model = model.as_ref().map_err(ModelOutcome::clone)?;
+    model.1.over(committed).map_or(Ok(model), Err)
 }
 
 /// Compares what is asked with what is recorded; returns the start's seq.

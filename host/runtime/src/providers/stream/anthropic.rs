@@ -9,8 +9,8 @@ use crate::live::Delta;
 use crate::providers::request::Maker;
 
 /// What has come so far.
+#[derive(Default)]
 pub(super) struct Frames {
-    maker: Maker,
     room: Room,
     has_begun: bool,
     is_over: bool,
@@ -45,19 +45,6 @@ struct Counts {
 }
 
 impl Frames {
-    pub(super) fn new(maker: Maker) -> Frames {
-        Frames {
-            maker,
-            room: Room::default(),
-            has_begun: false,
-            is_over: false,
-            model: None,
-            stop_reason: None,
-            blocks: Vec::new(),
-            counts: Counts::default(),
-        }
-    }
-
     fn start(&mut self, data: &Value) -> Result<Vec<Delta>, Trouble> {
         let index = index(data)?;
         let block = &data["content_block"];
@@ -180,7 +167,7 @@ impl Reader for Frames {
         self.is_over
     }
 
-    fn answer(self: Box<Self>, _start: u64) -> Answer {
+    fn answer(self: Box<Self>, maker: &Maker, _start: u64) -> Answer {
         let finish = match self.stop_reason.as_deref() {
             Some("end_turn" | "stop_sequence") => ModelFinish::End,
             Some("tool_use") => ModelFinish::ToolUse,
@@ -191,7 +178,7 @@ impl Reader for Frames {
         let content = self.blocks.into_iter().filter_map(|(_, block)| match block {
             Block::Text(text) if text.is_empty() => None,
             Block::Text(text) => Some(ModelContent::Part(Part::text(text))),
-            Block::Thinking(block) => Some(ModelContent::Thinking(self.maker.sign(block))),
+            Block::Thinking(block) => Some(ModelContent::Thinking(maker.sign(block))),
             Block::ToolUse { id, name, begun, written } => {
                 let written =
                     if written.is_empty() && begun.is_object() { begun.to_string() } else { written };

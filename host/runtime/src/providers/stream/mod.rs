@@ -55,15 +55,15 @@ pub(super) trait Reader: Send {
     fn is_whole(&self) -> bool;
     /// Whether nothing follows.
     fn is_over(&self) -> bool;
-    /// All of it. `start` makes names for tool uses that came without one.
-    fn answer(self: Box<Self>, start: u64) -> Answer;
+    /// All of it; `maker` signs its reasoning. `start` makes names for tool uses that came without one.
+    fn answer(self: Box<Self>, maker: &Maker, start: u64) -> Answer;
 }
 
 /// A reader of what this protocol sends.
-pub(super) fn reader(protocol: Protocol, maker: Maker) -> Box<dyn Reader> {
+pub(super) fn reader(protocol: Protocol) -> Box<dyn Reader> {
     match protocol {
-        Protocol::Anthropic => Box::new(anthropic::Frames::new(maker)),
-        Protocol::OpenAi => Box::new(openai::Frames::new(maker)),
+        Protocol::Anthropic => Box::<anthropic::Frames>::default(),
+        Protocol::OpenAi => Box::<openai::Frames>::default(),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::live::Delta;
 use crate::providers::request::Maker;
 
 /// What has come so far.
+#[derive(Default)]
 pub(super) struct Frames {
-    maker: Maker,
     room: Room,
     has_begun: bool,
     is_over: bool,
@@ -31,21 +31,6 @@ enum Piece {
 }
 
 impl Frames {
-    pub(super) fn new(maker: Maker) -> Frames {
-        Frames {
-            maker,
-            room: Room::default(),
-            has_begun: false,
-            is_over: false,
-            model: None,
-            finish_reason: None,
-            has_refused: false,
-            pieces: Vec::new(),
-            usage: None,
-            is_counted: false,
-        }
-    }
-
     fn delta(&mut self, delta: &Value) -> Result<Vec<Delta>, Trouble> {
         let mut deltas = Vec::new();
         let thought = delta["reasoning_content"].as_str().or_else(|| delta["reasoning"].as_str());
@@ -174,7 +159,7 @@ impl Reader for Frames {
         self.is_over
     }
 
-    fn answer(self: Box<Self>, start: u64) -> Answer {
+    fn answer(self: Box<Self>, maker: &Maker, start: u64) -> Answer {
         let calls = self.pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
         let finish = match self.finish_reason.as_deref() {
             Some("stop") if self.has_refused => ModelFinish::Refused,
@@ -187,9 +172,7 @@ impl Reader for Frames {
         };
         let content = self.pieces.into_iter().zip(1_u32..).map(|(piece, nth)| match piece {
             Piece::Text(text) => ModelContent::Part(Part::text(text)),
-            Piece::Thinking(text) => {
-                ModelContent::Thinking(self.maker.sign(json!({ "reasoning_content": text })))
-            }
+            Piece::Thinking(text) => ModelContent::Thinking(maker.sign(json!({ "reasoning_content": text }))),
             Piece::Call { id, name, written, .. } => ModelContent::ToolUse {
                 id: id.unwrap_or_else(|| format!("call_{start}_{nth}")),
                 name,

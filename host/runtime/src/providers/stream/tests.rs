@@ -23,14 +23,14 @@ fn maker(protocol: Protocol) -> Maker {
 
 /// Reads frames, and returns what was shown and all of it.
 fn read(protocol: Protocol, frames: &[Value]) -> Result<(Vec<Delta>, Answer), Trouble> {
-    let mut reader = reader(protocol, maker(protocol));
+    let mut reader = reader(protocol);
     let mut shown = Vec::new();
     for frame in frames {
         let data = frame.as_str().map_or_else(|| frame.to_string(), str::to_owned);
         shown.extend(reader.take(None, &data)?);
     }
     assert!(reader.is_whole(), "it is not whole");
-    Ok((shown, reader.answer(7)))
+    Ok((shown, reader.answer(&maker(protocol), 7)))
 }
 
 fn chunk(delta: &Value, finish: Option<&str>) -> Value {

@@ -17,12 +17,13 @@ use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::Usage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::ask::{Ask, Patience};
 use super::{Attempt, Bill, Deltas, Way, spec};
 use crate::config::Rules;
+use crate::egress::tests::request;
 use crate::egress::{Egress, HttpLimits};
 use crate::event::{Event, Port};
 use crate::live::{Delta, Live};
@@ -104,22 +105,8 @@ fn stream_head() -> String {
 }
 
 async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<String>>>, script: Vec<Does>) {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4 << 10];
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                asked.lock().unwrap().push(text);
-                break;
-            }
-        }
-        match stream.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-        }
-    }
+    let Some(text) = request(&mut stream).await else { return };
+    asked.lock().unwrap().push(text);
     for does in script {
         let bytes = match does {
             Does::Says(text) => text.into_bytes(),

@@ -3,11 +3,11 @@
 
 /// A stream of choices.
 #[derive(Clone, Debug)]
-pub(crate) struct Chooser(u64);
+pub struct Chooser(u64);
 
 impl Chooser {
     /// The stream of a seed for one purpose: what is drawn for one never moves what is drawn for another.
-    pub(crate) fn new(seed: u64, purpose: u64) -> Self {
+    pub fn new(seed: u64, purpose: u64) -> Self {
         let mut chooser = Chooser(seed ^ purpose.wrapping_mul(0xA24B_AED4_963E_E407));
         chooser.next();
         chooser
@@ -23,17 +23,17 @@ impl Chooser {
     }
 
     /// A number below `end`; 0 if that is 0.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         self.next().checked_rem(end).unwrap_or(0)
     }
 
     /// Whether a chance of one in `odds` comes true.
-    pub(crate) fn one_in(&mut self, odds: u64) -> bool {
+    pub fn one_in(&mut self, odds: u64) -> bool {
         self.below(odds) == 0
     }
 
     /// One of several.
-    pub(crate) fn pick<'a, T>(&mut self, several: &'a [T]) -> &'a T {
+    pub fn pick<'a, T>(&mut self, several: &'a [T]) -> &'a T {
         let at = self.below(several.len() as u64);
         &several[usize::try_from(at).unwrap_or(0)]
     }
