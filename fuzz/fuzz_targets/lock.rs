@@ -1,0 +1,5 @@
+//! `bundle.lock`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::lock(text));

@@ -1,0 +1,5 @@
+//! `bundle.toml`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::manifest(text));

@@ -1,0 +1,5 @@
+//! A hook's matcher.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::matcher(text));

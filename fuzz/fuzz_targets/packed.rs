@@ -1,0 +1,5 @@
+//! A packed bundle.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rewake_runtime::fuzzing::packed(bytes));

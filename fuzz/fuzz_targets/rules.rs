@@ -1,0 +1,5 @@
+//! `rewake.toml`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::rules(text));

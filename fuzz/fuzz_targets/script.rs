@@ -1,0 +1,5 @@
+//! A script of the scripted model.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::script(text));

@@ -1,0 +1,5 @@
+//! Pieces of text in which a key may stand.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::scrubbed(text));

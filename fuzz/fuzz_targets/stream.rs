@@ -1,0 +1,5 @@
+//! Frames of a stream, of both protocols.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::stream(text));
