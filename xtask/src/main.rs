@@ -2,11 +2,13 @@
 //!
 //! This file knows the subcommands and their options; each has its module.
 
+mod bench;
 mod bundles;
 mod checks;
 mod console;
 mod debian;
 mod demo;
+mod fuzz;
 mod guests;
 mod process;
 mod setup;
@@ -29,7 +31,9 @@ Set-up and checks of this repository.
   cargo xtask docs                 write docs/wit.md from the plugin contract
   cargo xtask test                 set-up, then every check and test
   cargo xtask test --quick         without clippy and the documentation
-  cargo xtask test -- FILTER…      only the tests whose names match, after set-up";
+  cargo xtask test -- FILTER…      only the tests whose names match, after set-up
+  cargo xtask fuzz                 run each fuzz target for 10 seconds; [--seconds N] [TARGET…]
+  cargo xtask bench [OPTIONS]      set-up, then measure this machine (docs/benchmarks.md); --help says how";
 
 /// What went wrong and what to do, for the person at the terminal.
 type Result<T = ()> = std::result::Result<T, String>;
@@ -64,6 +68,8 @@ fn dispatch(arguments: &[&str]) -> Result {
         }
         ["docs"] => setup::docs(&Workspace::find()?),
         ["demo"] => demo::run(&Workspace::find()?),
+        ["bench", options @ ..] => bench::run(&Workspace::find()?, options),
+        ["fuzz", options @ ..] => fuzz::run(&Workspace::find()?, &fuzz::Options::parse(options)?),
         ["test", options @ ..] => checks::run(&Workspace::find()?, &checks::Options::parse(options)?),
         _ => Err(format!("`cargo xtask {}` is not a command.\n\n{USAGE}", arguments.join(" "))),
     }
