@@ -350,3 +350,13 @@ fn a_step_reads_only_what_came_since() {
         host.journal().iter().rev().find(|event| event.kind == "step.started").map(|event| event.seq);
     assert_eq!(Some(assistant.context.through), newest);
 }
+
+/// The folds of journals that are made up by these seeds.
+pub(super) fn contexts(seeds: std::ops::Range<u64>) -> Vec<Context> {
+    let fold = |seed| {
+        let mut play = Play::new(seed);
+        play.session();
+        from_nothing(&play.journal, u32::MAX)
+    };
+    seeds.map(fold).collect()
+}

@@ -2,6 +2,7 @@
 
 mod asking;
 mod compacting;
+mod golden;
 mod laws;
 
 mod projects;

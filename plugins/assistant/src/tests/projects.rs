@@ -8,10 +8,10 @@ use super::set_workspace;
 use crate::{Assistant, project};
 
 /// A folder of a test's own, gone with it.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("rewake-assistant-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");
@@ -19,7 +19,7 @@ impl Folder {
         Self(folder)
     }
 
-    fn write(&self, file: &str, text: &str) {
+    pub(super) fn write(&self, file: &str, text: &str) {
         fs::write(self.0.join(file), text).expect("a file");
     }
 }
