@@ -164,8 +164,15 @@ pub trait Imports: Any + Send {
     /// Asked before a guest polls: the recorded answer, or none when it is to be polled live.
     ///
     /// The answer is the ascending indexes of what was ready; where `function` asks about a single
-    /// pollable (`pollable.ready`, `pollable.block`) that is `[0]` or nothing.
-    fn replayed_ready(&mut self, function: &'static str) -> Result<Option<Vec<u32>>> {
+    /// pollable (`pollable.ready`, `pollable.block`) that is `[0]` or nothing. An answer must be of fewer than
+    /// `pollables` indexes, and of at least `ready_min`.
+    fn replayed_ready(
+        &mut self,
+        function: &'static str,
+        pollables: usize,
+        ready_min: usize,
+    ) -> Result<Option<Vec<u32>>> {
+        let _ = (pollables, ready_min);
         refused(function)
     }
 

@@ -33,7 +33,7 @@ fn check(function: &str, ready: &[u32], polled: usize, ready_min: usize) -> Resu
 
 impl poll::Host for Ambient<'_> {
     async fn poll(&mut self, pollables: Vec<Resource<DynPollable>>) -> Result<Vec<u32>> {
-        if let Some(ready) = self.imports.replayed_ready(POLL)? {
+        if let Some(ready) = self.imports.replayed_ready(POLL, pollables.len(), 1)? {
             check(POLL, &ready, pollables.len(), 1)?;
             return Ok(ready);
         }
@@ -47,7 +47,7 @@ impl poll::Host for Ambient<'_> {
 
 impl poll::HostPollable for Ambient<'_> {
     async fn ready(&mut self, pollable: Resource<DynPollable>) -> Result<bool> {
-        if let Some(ready) = self.imports.replayed_ready(READY)? {
+        if let Some(ready) = self.imports.replayed_ready(READY, 1, 0)? {
             check(READY, &ready, 1, 0)?;
             return Ok(!ready.is_empty());
         }
@@ -58,7 +58,7 @@ impl poll::HostPollable for Ambient<'_> {
     }
 
     async fn block(&mut self, pollable: Resource<DynPollable>) -> Result<()> {
-        if let Some(ready) = self.imports.replayed_ready(BLOCK)? {
+        if let Some(ready) = self.imports.replayed_ready(BLOCK, 1, 1)? {
             return check(BLOCK, &ready, 1, 1);
         }
         poll::HostPollable::block(self.clocks.table, pollable).await?;

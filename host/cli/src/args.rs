@@ -43,6 +43,26 @@ pub(crate) enum Command {
     Answer(Answer),
     /// End a session for good
     Stop(Stop),
+    /// Change what a message says that waits in a session's inbox
+    Edit {
+        #[command(flatten)]
+        about: About,
+        /// What it says from now on: `-` reads standard input
+        text: String,
+    },
+    /// Take back a message that waits in a session's inbox
+    Cancel {
+        #[command(flatten)]
+        about: About,
+    },
+    /// Interrupt the open turn, and have a message that waits open the next one
+    Promote {
+        #[command(flatten)]
+        about: About,
+        /// Print every journal entry as a line of JSON, and nothing else
+        #[arg(long)]
+        json: bool,
+    },
     /// List sessions, the newest first
     Sessions(Sessions),
     /// Show a session: what it waits for, what it runs with and what that may do
@@ -125,6 +145,9 @@ pub(crate) struct Run {
     /// Grant, for this session, what its bundles ask for and the operator's rules do not name
     #[arg(long, conflicts_with = "session")]
     pub(crate) grant_asked: bool,
+    /// Send the message under a key: however often it is sent with it, the session takes it once
+    #[arg(long, value_name = "KEY", requires = "session")]
+    pub(crate) key: Option<String>,
     /// Print every journal entry as a line of JSON, and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -160,6 +183,9 @@ impl Run {
                 None => return Err(Failure::Usage("the message is no UTF-8 text".into())),
             },
         };
+        if self.key.is_some() && message.is_none() {
+            return Err(Failure::Usage("--key is a message's: there is none".into()));
+        }
         if words.next().is_some() {
             return Err(Failure::Usage(
                 "--session takes no bundle: a session runs what it was created with. Write \
@@ -182,6 +208,9 @@ pub(crate) struct Answer {
     /// JSON; anything that is none is taken as a text
     #[arg(allow_negative_numbers = true)]
     pub(crate) value: String,
+    /// Send the answer under a key: however often it is sent with it, the session takes it once
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
     /// Print every journal entry as a line of JSON, and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -209,6 +238,16 @@ pub(crate) struct Stop {
     /// Print every journal entry as a line of JSON, and nothing else
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A message that waits.
+#[derive(Debug, Args)]
+pub(crate) struct About {
+    /// The session
+    #[arg(value_parser = session)]
+    pub(crate) id: SessionId,
+    /// The message's number, as `rewake show` lists what waits
+    pub(crate) n: u64,
 }
 
 /// List sessions.
@@ -326,6 +365,12 @@ mod tests {
         assert_eq!(target(&["run", "--session", "ses_1", "hello"]), (there(), Some("hello".into())));
         let both = run(&["run", "--session", "ses_1", "b", "hello"]);
         assert_eq!(both.target().unwrap_err().code(), 2);
+        let keyed = run(&["run", "--session", "ses_1", "--key", "k", "hello"]);
+        assert_eq!(
+            (keyed.key.as_deref(), keyed.target().unwrap()),
+            (Some("k"), (there(), Some("hello".into())))
+        );
+        assert_eq!(run(&["run", "--session", "ses_1", "--key", "k"]).target().unwrap_err().code(), 2);
     }
 
     #[test]
@@ -348,9 +393,13 @@ mod tests {
             (&["run", "--session", "ses_1", "--workspace", "w"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--grant-asked"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--script", "s.toml"], ArgumentConflict),
+            (&["run", "b", "hello", "--key", "k"], MissingRequiredArgument),
             (&["show", "1"], ValueValidation),
             (&["sessions", "--limit", "0"], ValueValidation),
             (&["events", "ses_1", "--types", "tool"], ValueValidation),
+            (&["edit", "ses_1", "first", "hello"], ValueValidation),
+            (&["edit", "ses_1", "3"], MissingRequiredArgument),
+            (&["cancel", "ses_1"], MissingRequiredArgument),
         ] {
             assert_eq!(parse(words).unwrap_err(), kind, "{words:?}");
         }

@@ -3,15 +3,18 @@
 
 use rewake_core::ids::SessionId;
 use rewake_runtime::host;
-use rewake_store::Sessions as _;
+use rewake_store::{Sessions as _, SqliteStore, StoreError};
 
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style, note};
+use crate::text::one_line;
 
 /// Sessions read at once.
 const PAGE: u32 = 200;
+/// Characters of a fault of the file that are shown.
+const FAULT_CHARS_MAX: usize = 200;
 
 /// `rewake replay`: runs every completed step again, fed with what was recorded.
 pub(crate) async fn replay(places: &Places, id: &SessionId) -> Result<Outcome, Failure> {
@@ -50,34 +53,60 @@ pub(crate) async fn replay(places: &Places, id: &SessionId) -> Result<Outcome, F
 pub(crate) async fn verify(places: &Places, id: Option<SessionId>) -> Result<Outcome, Failure> {
     let store = places.read().await?;
     let mut out = Out::new();
-    let mut outcome = Outcome::Done;
-    let mut ids = match &id {
-        Some(id) => vec![id.clone()],
-        None => page(&*store, None).await?,
+    let mut holds = true;
+    let mut tell = |(is_good, line): (bool, String)| -> Result<(), Failure> {
+        holds &= is_good;
+        out.line(if is_good { Style::Plain } else { Style::Bad }, &line)?;
+        out.flush()
     };
-    while let Some(last) = ids.last().cloned() {
-        for one in &ids {
-            // Asked for first: an id that is not here has no chain that could hold.
-            if store.session(one).await?.is_none() {
-                return Err(crate::journal::not_there(one));
+    match id {
+        Some(id) => tell(one(&store, &id).await?)?,
+        None => {
+            let mut last = None;
+            loop {
+                let ids = page(&*store, last).await?;
+                for id in &ids {
+                    tell(one(&store, id).await?)?;
+                }
+                let Some(oldest) = ids.last().cloned() else { break };
+                last = Some(oldest);
             }
-            let verified = host::verify(&*store, one).await?;
-            let entries = describe::count(verified.entries, "entry", "entries");
-            match &verified.broken {
-                None => {
-                    out.line(Style::Plain, &format!("{one}: {entries} hold, head {}", verified.head.hash))?
-                }
-                Some(broken) => {
-                    outcome = Outcome::Differs;
-                    let line = format!("{one}: broken at {broken}; {entries} before it hold");
-                    out.line(Style::Bad, &line)?;
-                }
+            let faults = store.check_file().await?;
+            if faults.is_empty() {
+                tell((true, "the store's file is as SQLite wrote it".into()))?;
+            }
+            for fault in faults {
+                tell((false, format!("the store's file is damaged: {}", one_line(&fault, FAULT_CHARS_MAX))))?;
             }
         }
-        out.flush()?;
-        ids = if id.is_some() { Vec::new() } else { page(&*store, Some(last)).await? };
     }
-    Ok(outcome)
+    Ok(if holds { Outcome::Done } else { Outcome::Differs })
+}
+
+/// Whether a session's journal holds, and what is to be said of it. One that is damaged keeps nobody from looking at
+/// the others.
+async fn one(store: &SqliteStore, id: &SessionId) -> Result<(bool, String), Failure> {
+    let looked = async {
+        // Asked for first: an id that is not here has no chain that could hold.
+        match store.session(id).await? {
+            Some(_) => host::verify(store, id).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let verified = match looked.await {
+        Ok(Some(verified)) => verified,
+        Ok(None) => return Err(crate::journal::not_there(id)),
+        Err(error @ (StoreError::Damaged { .. } | StoreError::Corrupt { .. })) => {
+            return Ok((false, format!("{id}: {error}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let entries = describe::count(verified.entries, "entry", "entries");
+    Ok(match (&verified.broken, &verified.state) {
+        (Some(broken), _) => (false, format!("{id}: broken at {broken}; {entries} before it hold")),
+        (None, Some(why)) => (false, format!("{id}: {entries} hold, but it cannot go on: {why}")),
+        (None, None) => (true, format!("{id}: {entries} hold, head {}", verified.head.hash)),
+    })
 }
 
 async fn page(

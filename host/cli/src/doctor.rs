@@ -4,19 +4,30 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use rewake_runtime::config::RULES_FILE;
 use rewake_store::{OpenOptions, SqliteStore};
+use rustix::fs::{Access, access, statvfs};
 
 use crate::data::Places;
+use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
+use crate::text::one_line;
 
 /// The target that Rust components are built for.
 const TARGET: &str = "wasm32-wasip2";
 /// Characters of a tool's answer that are shown.
 const ANSWER_CHARS_MAX: usize = 60;
+
+/// What to do about a store that is damaged.
+const DAMAGED: &str = "keep a copy of the data folder before anything else is tried";
+/// Characters of a fault of the file that are shown.
+const FAULT_CHARS_MAX: usize = 160;
+/// Bytes of a store that is read as a whole.
+const CHECKED_BYTES_MAX: u64 = 256 << 20;
+/// Bytes that must be left on the disk of the data folder.
+const ROOM_BYTES_MIN: u64 = 32 << 20;
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +111,27 @@ fn data_folder(places: &Places) -> Seen {
             format!("{shown} can be written by others"),
             format!("give it to its owner alone: chmod 700 {}", crate::text::shell_word(&shown.to_string())),
         ),
-        Ok(_) => Seen::good(WHAT, shown.to_string()),
+        Ok(_) => match room(&places.data) {
+            Err(error) => Seen::bad(
+                WHAT,
+                format!("{shown} cannot be written: {error}"),
+                "what is kept in it can be read; to run sessions, let it be written or name another one",
+            ),
+            Ok(bytes) if bytes < ROOM_BYTES_MIN => Seen::bad(
+                WHAT,
+                format!("{shown}: {} are left on its disk", describe::bytes(bytes)),
+                "make room: a session whose store cannot grow stops",
+            ),
+            Ok(_) => Seen::good(WHAT, shown.to_string()),
+        },
     }
+}
+
+/// Bytes that can still be written into a folder.
+fn room(folder: &Path) -> rustix::io::Result<u64> {
+    access(folder, Access::WRITE_OK)?;
+    let disk = statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 async fn journal(places: &Places) -> Seen {
@@ -112,16 +142,22 @@ async fn journal(places: &Places) -> Seen {
     }
     match SqliteStore::open(&file, OpenOptions { read_only: true }).await {
         Ok(store) => {
-            let store = Arc::new(store);
-            let seen = Seen::good(WHAT, format!("{} opens", file.display()));
+            let shown = file.display();
+            let is_small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= CHECKED_BYTES_MAX);
+            let faults = if is_small { store.check_file().await } else { Ok(Vec::new()) };
             store.close().await;
-            seen
+            match faults.as_deref() {
+                Ok([]) if is_small => Seen::good(WHAT, format!("{shown} opens, and is as SQLite wrote it")),
+                Ok([]) => Seen::good(WHAT, format!("{shown} opens; `rewake verify` reads all of it")),
+                Ok([first, ..]) => Seen::bad(
+                    WHAT,
+                    format!("{shown} is damaged: {}", one_line(first, FAULT_CHARS_MAX)),
+                    DAMAGED,
+                ),
+                Err(error) => Seen::bad(WHAT, format!("{shown}: {error}"), DAMAGED),
+            }
         }
-        Err(error) => Seen::bad(
-            WHAT,
-            format!("{}: {error}", file.display()),
-            "keep a copy of the data folder before anything else is tried",
-        ),
+        Err(error) => Seen::bad(WHAT, format!("{}: {error}", file.display()), DAMAGED),
     }
 }
 

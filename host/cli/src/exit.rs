@@ -144,7 +144,7 @@ fn store(error: &StoreError) -> u8 {
 fn refused(refusal: &Refusal) -> u8 {
     match refusal {
         Refusal::Ended { .. } => 6,
-        Refusal::Limit { .. } | Refusal::Conflict(_) => 2,
+        Refusal::Limit { .. } | Refusal::Conflict(_) | Refusal::Delivered { .. } | Refusal::Forbidden(_) => 2,
         Refusal::Rule(_) => 1,
     }
 }
@@ -185,6 +185,8 @@ mod tests {
             (HostError::Refused(ended()).into(), 6),
             (HostError::Refused(Refusal::Conflict("x".into())).into(), 2),
             (HostError::Store(StoreError::Unknown("x".into())).into(), 1),
+            (StoreError::Refused(Refusal::Delivered { n: 1 }).into(), 2),
+            (StoreError::Refused(Refusal::Forbidden("x".into())).into(), 2),
             (HostError::Plan(PlanError::NotHere { bundle: "a/b".into(), what: "x".into() }).into(), 2),
             (HostError::Workspace(WorkspaceError::NoFolder("x".into())).into(), 2),
             (HostError::Machine("x".into()).into(), 1),

@@ -58,7 +58,24 @@ impl Journal {
     /// The next entries; none at the end. One that is broken is a failure once all before it were given.
     pub(crate) async fn page(&mut self) -> Result<Vec<Entry>, Failure> {
         let mut entries = Vec::new();
-        for record in self.store.read(&self.id, self.head.seq, PAGE).await? {
+        let mut records = self.store.read(&self.id, self.head.seq, PAGE).await?;
+        if records.is_empty() {
+            let told = self.store.head(&self.id).await?.unwrap_or_default();
+            if told.seq == self.head.seq && told != self.head {
+                let what = "the session's row names another entry before it";
+                return Err(corrupt(&self.id, Corrupt::at(self.head.seq + 1, what)));
+            }
+            if told.seq > self.head.seq {
+                // They were appended just now, or are gone.
+                records = self.store.read(&self.id, self.head.seq, PAGE).await?;
+                if records.is_empty() {
+                    let what =
+                        format!("missing; the session's row says that {} entries were appended", told.seq);
+                    return Err(corrupt(&self.id, Corrupt::at(self.head.seq + 1, what)));
+                }
+            }
+        }
+        for record in records {
             match codec::open(&self.id, self.head, &record) {
                 Ok(entry) => {
                     self.head = Head { seq: entry.seq, hash: entry.hash };
@@ -124,6 +141,7 @@ pub(crate) fn not_there(id: &SessionId) -> Failure {
     StoreError::NotFound(format!("session {id}")).into()
 }
 
-fn corrupt(id: &SessionId, corrupt: Corrupt) -> Failure {
+/// The failure of a journal that cannot be read back.
+pub(crate) fn corrupt(id: &SessionId, corrupt: Corrupt) -> Failure {
     Failure::Corrupt { session: id.to_string(), corrupt }
 }

@@ -13,6 +13,7 @@ mod grants;
 mod journal;
 mod out;
 mod outcome;
+mod queued;
 mod run;
 mod sent;
 mod sessions;
@@ -61,6 +62,9 @@ async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
         Command::Run(run) => run::run(&places, run, is_unfolded).await,
         Command::Answer(answer) => run::answer(&places, answer).await,
         Command::Stop(stop) => run::stop(&places, stop).await,
+        Command::Edit { about, text } => queued::edit(&places, &about, text).await,
+        Command::Cancel { about } => queued::cancel(&places, &about).await,
+        Command::Promote { about, json } => run::promote(&places, about, json).await,
         Command::Sessions(sessions) => sessions::list(&places, &sessions).await,
         Command::Show { id, request: Some(seq), json } => sent::show(&places, &id, seq, json).await,
         Command::Show { id, .. } => show::show(&places, &id).await,

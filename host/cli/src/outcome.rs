@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rewake_core::entry::Entry;
 use rewake_core::fact::Fact;
 
+use crate::describe;
 use crate::exit::Outcome;
 
 /// What to look for, and what was seen.
@@ -112,6 +113,9 @@ impl Watch {
             }
             Fact::CommandRejected(body) if Some(body.n) == self.row => {
                 self.rejected = Some(body.why.clone());
+            }
+            Fact::CommandCanceled(body) if Some(body.target) == self.row => {
+                self.rejected = Some(format!("{} took it back", describe::sender(&body.sender)));
             }
             // A message that no step of its turn took in opens the next one.
             Fact::TurnStarted(body) if self.row.is_some_and(|row| body.commands.contains(&row)) => {

@@ -1,4 +1,4 @@
-//! `run`, `answer` and `stop`: puts a command into a session's inbox, takes the session up, shows what
+//! `run`, `answer`, `promote` and `stop`: puts a command into a session's inbox, takes the session up, shows what
 //! happens until nothing is left to do, and lets go of it in good order.
 
 mod follow;
@@ -7,25 +7,26 @@ pub(crate) mod prompt;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rewake_core::Refusal;
 use rewake_core::command::Command;
-use rewake_core::ids::SessionId;
+use rewake_core::ids::{Head, SessionId};
 use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
 use rewake_runtime::bundle::TEXT_BYTES_MAX;
 use rewake_runtime::providers::script::Script;
-use rewake_runtime::{Approval, HostError, Made, NewSession};
-use rewake_store::{Sessions as _, Store};
+use rewake_runtime::{Approval, Host, HostError, Made, NewSession};
+use rewake_store::{Sessions as _, Store, StoreError};
 use rewake_wire::{Fault, Part, Sender};
 
 use self::follow::{Follow, Until};
-use crate::args::{Answer, Run, Stop, Target};
+use crate::args::{About, Answer, Run, Stop, Target};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::grants;
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, corrupt};
 use crate::out::{Out, Style, note};
 use crate::outcome::Watch;
 use crate::stream::{Renderer, going_on};
@@ -34,6 +35,17 @@ use crate::text::{json_line, one_line};
 
 /// Characters of the operator's name that are kept.
 const NAME_CHARS_MAX: usize = 64;
+
+/// How often a command is sent again that the disk failed under.
+const SENDS_MAX: u32 = 3;
+/// How long after the first time that is; then longer each time.
+const SEND_PAUSE: Duration = Duration::from_millis(50);
+
+/// A command, and the key under which it may be sent again.
+struct Sent {
+    command: Command,
+    key: Option<String>,
+}
 
 /// `rewake run`.
 pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result<Outcome, Failure> {
@@ -49,7 +61,10 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
     let talks = command.is_none() && !args.json && talk::is_possible();
     match target {
         Target::There(id) if talks => talk_on(places, &id, is_unfolded).await,
-        Target::There(id) => go_on(places, &id, command, args.json, Until::Idle).await,
+        Target::There(id) => {
+            let sent = command.map(|command| Sent { command, key: args.key });
+            go_on(places, &id, sent, args.json, Until::Idle).await
+        }
         Target::New(bundle) => {
             let mut new = NewSession {
                 bundle,
@@ -82,13 +97,19 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
 /// `rewake answer`.
 pub(crate) async fn answer(places: &Places, args: Answer) -> Result<Outcome, Failure> {
     let command = Command::Answer { value: args.json_value(), question: args.question };
-    go_on(places, &args.id, Some(command), args.json, Until::Idle).await
+    go_on(places, &args.id, Some(Sent { command, key: args.key }), args.json, Until::Idle).await
+}
+
+/// `rewake promote`: the message is followed, not the command.
+pub(crate) async fn promote(places: &Places, about: About, json: bool) -> Result<Outcome, Failure> {
+    let command = Command::Promote { target: about.n, turn: None };
+    go_on(places, &about.id, Some(Sent { command, key: None }), json, Until::Idle).await
 }
 
 /// `rewake stop`.
 pub(crate) async fn stop(places: &Places, args: Stop) -> Result<Outcome, Failure> {
     let command = Command::Stop { reason: args.reason };
-    go_on(places, &args.id, Some(command), args.json, Until::Stopped).await
+    go_on(places, &args.id, Some(Sent { command, key: None }), args.json, Until::Stopped).await
 }
 
 async fn start(
@@ -116,7 +137,7 @@ async fn start(
         note(&format!("tell it something: {} MESSAGE", places.resume(&made.id)));
         return Ok(Outcome::Done);
     };
-    let row = opened.host.send(&made.id, sender(), command, None).await?;
+    let row = deliver(&opened.host, &made.id, command, None).await?;
     let follow = Follow {
         places,
         opened,
@@ -135,13 +156,14 @@ async fn start(
 async fn go_on(
     places: &Places,
     id: &SessionId,
-    command: Option<Command>,
+    sent: Option<Sent>,
     json: bool,
     until: Until,
 ) -> Result<Outcome, Failure> {
     let standing = look(places, id).await?;
     let session = &standing.session;
-    if let Some(Command::Answer { question, .. }) = &command
+    // One with a key may have been taken already: then it is that one.
+    if let Some(Sent { command: Command::Answer { question, .. }, key: None }) = &sent
         && !session.questions.contains(question)
     {
         let show = places.hint(&format!("show {id}"));
@@ -149,17 +171,29 @@ async fn go_on(
     }
     let opened = places.host(places.write().await?)?;
     let result = async {
-        let row = match command {
-            Some(command) => Some(opened.host.send(id, sender(), command, None).await?),
-            None => None,
+        let (row, is_keyed) = match sent {
+            Some(Sent { command: Command::Promote { target, .. }, .. }) => {
+                let turn = session.turn.as_ref().map(|turn| turn.number);
+                opened.host.send(id, sender(), Command::Promote { target, turn }, None).await?;
+                (Some(target), false)
+            }
+            Some(Sent { command, key }) => {
+                let is_keyed = key.is_some();
+                (Some(deliver(&opened.host, id, command, key).await?), is_keyed)
+            }
+            None => (None, false),
         };
+        let mut watch = Watch::new(row, session.turn.as_ref().map_or(0, |turn| turn.number));
+        if is_keyed {
+            see_before(&opened, id, session.head, &mut watch).await?;
+        }
         let follow = Follow {
             places,
             opened: &opened,
             id: id.clone(),
             journal: Journal::at(opened.host.store().clone(), id.clone(), session.head),
             renderer: Renderer::resuming(session),
-            watch: Watch::new(row, session.turn.as_ref().map_or(0, |turn| turn.number)),
+            watch,
             out: Out::new(),
             json,
             until,
@@ -170,6 +204,19 @@ async fn go_on(
     .await;
     opened.close().await;
     result
+}
+
+/// Sees what came before an entry of a command that may have been sent, and taken, by then.
+async fn see_before(opened: &Opened, id: &SessionId, head: Head, watch: &mut Watch) -> Result<(), Failure> {
+    let mut journal = Journal::start(opened.host.store().clone(), id.clone());
+    while journal.seq() < head.seq {
+        let entries = journal.page().await?;
+        if entries.is_empty() {
+            break;
+        }
+        entries.iter().filter(|entry| entry.seq <= head.seq).for_each(|entry| watch.see(entry));
+    }
+    Ok(())
 }
 
 /// Talks to a session that is there.
@@ -187,7 +234,11 @@ async fn look(places: &Places, id: &SessionId) -> Result<Standing, Failure> {
     if let Some(fault) = reading.fault(id).await? {
         return Err(faulted(places, id, fault));
     }
-    let standing = Standing::whole(reading, id).await?;
+    let mut standing = Standing::read(reading, id).await?;
+    if let Some(broken) = standing.corrupt.take() {
+        keep_fault(places, id).await;
+        return Err(corrupt(id, broken));
+    }
     let session = &standing.session;
     if let Some(ended) = &session.ended {
         if session.has_farewells() {
@@ -200,6 +251,16 @@ async fn look(places: &Places, id: &SessionId) -> Result<Standing, Failure> {
         return Err(HostError::from(Refusal::Ended { status }).into());
     }
     Ok(standing)
+}
+
+/// Has the host find out that a journal cannot be read back, and keep that, so that lists show it. Where nothing can
+/// be written, it is not kept.
+async fn keep_fault(places: &Places, id: &SessionId) {
+    let Ok(store) = places.write().await else { return };
+    let Ok(opened) = places.host(store) else { return };
+    // What it says has been said.
+    let _ = opened.host.load(id).await;
+    opened.close().await;
 }
 
 /// Has the hooks of a session's end hear of it whose host died before they answered.
@@ -221,6 +282,9 @@ async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
 pub(crate) fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure {
     for line in describe::fault(&fault) {
         note(&line);
+    }
+    if fault.reason == "corrupt" {
+        note(&format!("what holds of it is told by `rewake verify {id}`"));
     }
     note(&format!("once its cause is gone, let it try again: {}", places.hint(&format!("clear-fault {id}"))));
     HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into()
@@ -253,7 +317,7 @@ fn introduce(places: &Places, made: &Made, new: &NewSession) {
     }
 }
 
-fn read_message(message: String) -> Result<String, Failure> {
+pub(crate) fn read_message(message: String) -> Result<String, Failure> {
     if message != "-" {
         return Ok(message);
     }
@@ -287,6 +351,39 @@ fn read_script(path: &Path) -> Result<Vec<u8>, Failure> {
     let text = String::from_utf8(bytes).map_err(|_| unread("it is no UTF-8 text".into()))?;
     Script::parse(&text, &shown).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(text.into_bytes())
+}
+
+/// Puts a command into a session's inbox. One that the disk failed under is sent again with the same key: it is there
+/// once, whether it had been kept or not.
+pub(crate) async fn deliver(
+    host: &Host,
+    id: &SessionId,
+    command: Command,
+    key: Option<String>,
+) -> Result<u64, Failure> {
+    let key = key.unwrap_or_else(own_key);
+    let mut pause = SEND_PAUSE;
+    for _ in 0..SENDS_MAX {
+        match host.send(id, sender(), command.clone(), Some(key.clone())).await {
+            Err(HostError::Store(StoreError::Unknown(_))) => tokio::time::sleep(pause).await,
+            other => return Ok(other?),
+        }
+        pause *= 4;
+    }
+    match host.send(id, sender(), command, Some(key.clone())).await {
+        Err(HostError::Store(StoreError::Unknown(why))) => Err(Failure::Machine(format!(
+            "it is not known whether {id} has what you sent: {why}. Once the disk is well, send it again with \
+             `--session {id} --key {key}`: it is taken once, whether it had been kept or not"
+        ))),
+        other => Ok(other?),
+    }
+}
+
+/// A key that nobody else uses.
+fn own_key() -> String {
+    // Keyed at random, by the system.
+    let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
+    format!("rewake-{:016x}{:016x}", random(), random())
 }
 
 /// Who sends commands.

@@ -12,6 +12,7 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::{Standing, not_there};
 use crate::out::{Out, Style, table};
+use crate::queued;
 use crate::text::{one_line, shell_word};
 
 /// Characters of a value.
@@ -24,7 +25,7 @@ type Section = (&'static str, Vec<String>);
 pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Failure> {
     let store = places.read().await?;
     let summary = store.session(id).await?.ok_or_else(|| not_there(id))?;
-    let waiting_rows = store.pending(id).await?.len() as u64;
+    let rows = store.pending(id).await?;
     let standing = Standing::read(store, id).await?;
     let mut sections = vec![
         ("session", vec![summary.id.clone()]),
@@ -32,7 +33,8 @@ pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Fai
         ("status", vec![summary.status.as_str().to_owned()]),
     ];
     sections.extend(broken(places, id, &summary, &standing));
-    sections.extend(doing(places, id, &standing, waiting_rows));
+    sections.extend(doing(places, id, &standing, summary.fault.is_some()));
+    sections.push(("inbox", queued::lines(places, id, &standing.session, &rows)));
     sections.push(("created", vec![created_line(&summary, standing.session.created.as_deref())]));
     sections.push(("updated", vec![summary.updated_at.clone()]));
     let head = standing.session.head;
@@ -86,7 +88,7 @@ fn broken(places: &Places, id: &SessionId, summary: &SessionSummary, standing: &
 }
 
 /// What is open, and what it waits for.
-fn doing(places: &Places, id: &SessionId, standing: &Standing, waiting_rows: u64) -> Vec<Section> {
+fn doing(places: &Places, id: &SessionId, standing: &Standing, is_faulted: bool) -> Vec<Section> {
     let session = &standing.session;
     let mut sections = Vec::new();
     if let Some(turn) = &session.turn {
@@ -110,11 +112,12 @@ fn doing(places: &Places, id: &SessionId, standing: &Standing, waiting_rows: u64
                 }
                 sections.push(("waits for", lines));
             }
-            None => sections.push(("goes on", vec![places.resume(id)])),
+            // One that is broken does not.
+            None if standing.corrupt.is_none() && !is_faulted => {
+                sections.push(("goes on", vec![places.resume(id)]));
+            }
+            None => {}
         }
-    }
-    if waiting_rows > 0 {
-        sections.push(("inbox", vec![format!("{waiting_rows} not taken in yet")]));
     }
     sections
 }

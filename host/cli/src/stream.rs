@@ -82,6 +82,7 @@ impl Renderer {
                 short(&describe::sender(&body.sender)),
                 short(&body.reason)
             )),
+            Fact::CommandEdited(_) | Fact::CommandCanceled(_) | Fact::CommandPromoted(_) => changed(entry),
             Fact::CommandRejected(body) => {
                 bad(format!("! command {} had no effect: {}", body.n, short(&body.why)))
             }
@@ -235,6 +236,26 @@ impl Renderer {
         let names = self.tools.get(&request(place));
         let name = names.and_then(|names| names.get(place.index as usize));
         name.cloned().unwrap_or_else(|| "a tool".to_owned())
+    }
+}
+
+/// What was done about a message that waits.
+fn changed(entry: &Entry) -> Vec<Line> {
+    let who = |sender| short(&describe::sender(sender));
+    match &entry.fact {
+        Fact::CommandEdited(body) => dim(format!(
+            "> {} changes message {}: {}",
+            who(&body.sender),
+            body.target,
+            short(&describe::parts(&body.after))
+        )),
+        Fact::CommandCanceled(body) => {
+            dim(format!("> {} takes message {} back", who(&body.sender), body.target))
+        }
+        Fact::CommandPromoted(body) => {
+            dim(format!("> {} has message {} told next", who(&body.sender), body.target))
+        }
+        _ => vec![],
     }
 }
 

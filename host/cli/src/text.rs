@@ -20,6 +20,10 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
         if word.is_empty() {
             continue;
         }
+        if chars >= chars_max {
+            line.push('…');
+            return line;
+        }
         if chars > 0 {
             line.push(' ');
             chars += 1;
@@ -107,6 +111,8 @@ mod tests {
         assert_eq!(one_line("  a \n\t b\u{2028}c\u{85}d ", 20), "a b c d");
         assert_eq!(one_line("abcdef", 3), "abc…");
         assert_eq!(one_line("abc", 3), "abc");
+        assert_eq!(one_line("abc d", 3), "abc…");
+        assert_eq!(one_line("abc d", 4), "abc …");
         assert_eq!(one_line("a \u{1b} b", 3), "a b");
     }
 

@@ -1,4 +1,5 @@
-//! JSON as it is compared: canonical form (RFC 8785), and the refusal of what has none.
+//! JSON as it is compared: canonical form (RFC 8785), and the refusal of what has none. The canonical form knows
+//! numbers as floating point only; whole numbers that it rounds are told apart besides.
 
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
@@ -13,7 +14,33 @@ pub fn digest(json: &str) -> Result<Digest, String> {
     let value = Strict.deserialize(&mut reader).map_err(|error| error.to_string())?;
     reader.end().map_err(|error| error.to_string())?;
     let bytes = serde_json_canonicalizer::to_vec(&value).map_err(|error| error.to_string())?;
-    Ok(Digest::of(&bytes))
+    let mut rounded = Vec::new();
+    collect_rounded(&value, &mut rounded);
+    match rounded.is_empty() {
+        true => Ok(Digest::of(&bytes)),
+        false => {
+            let exact = rounded.iter().map(String::as_bytes);
+            Ok(Digest::of_parts(std::iter::once(bytes.as_slice()).chain(exact)))
+        }
+    }
+}
+
+/// The whole numbers that floating point does not have, in the order of their places: a tool may read them to the
+/// last digit, and what a hook judged must be that.
+fn collect_rounded(value: &serde_json::Value, rounded: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Number(number) => {
+            let whole = number.as_u64().map(i128::from).or_else(|| number.as_i64().map(i128::from));
+            if whole.is_some_and(|whole| whole as f64 as i128 != whole) {
+                rounded.push(number.to_string());
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_rounded(item, rounded)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|field| collect_rounded(field, rounded))
+        }
+        _ => {}
+    }
 }
 
 /// Arrays and objects inside one another; no deeper than what a reader of JSON has let in.
@@ -100,6 +127,25 @@ mod tests {
             digest(" { \"b\" : [ true , null ] , \"a\" : 1.0 } ")
         );
         assert_ne!(digest(r#"{"a":1}"#), digest(r#"{"a":"1"}"#));
+    }
+
+    /// Numbers as identifiers have them: a hook would have judged one of them, and a tool been given the other.
+    #[test]
+    fn whole_numbers_are_told_apart_to_the_last_digit() {
+        let digest = |text: &str| digest(text).unwrap();
+        for (one, other) in [
+            ("9007199254740992", "9007199254740993"),
+            ("-9223372036854775808", "-9223372036854775807"),
+            ("18446744073709551614", "18446744073709551615"),
+            (r#"{"a":[1,9007199254740993]}"#, r#"{"a":[1,9007199254740995]}"#),
+            ("[9007199254740993,9007199254740995]", "[9007199254740995,9007199254740993]"),
+        ] {
+            assert_ne!(digest(one), digest(other), "{one} and {other}");
+        }
+        assert_eq!(digest("9007199254740992"), digest("9007199254740992.0"));
+        assert_eq!(digest("10000000000000000000"), digest("1e19"));
+        let (one, other) = (r#"{"b":9007199254740993,"a":1}"#, r#"{"a":1,"b":9007199254740993}"#);
+        assert_eq!(digest(one), digest(other));
     }
 
     #[test]

@@ -36,6 +36,15 @@ pub enum Refusal {
     /// The command does not fit the session as it is.
     #[error("{0}")]
     Conflict(String),
+    /// The message that the command is about is in the journal already.
+    #[error("message {n} was delivered already; it can no longer be changed or taken back. Send another one")]
+    Delivered {
+        /// Its row in the inbox.
+        n: u64,
+    },
+    /// Whoever sent the command may not do that.
+    #[error("{0}")]
+    Forbidden(String),
     /// A step asked for something that its session's rules forbid: a bug of the host.
     #[error("refused by the journal's rules: {0}")]
     Rule(&'static str),

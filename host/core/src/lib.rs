@@ -9,6 +9,7 @@ pub mod canonical;
 pub mod codec;
 pub mod command;
 pub mod decide;
+pub mod difference;
 pub mod effect;
 pub mod entry;
 pub mod error;

@@ -9,8 +9,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 32 << 20;
 pub const PAYLOAD_INLINE_BYTES_MAX: usize = 64 << 10;
 /// Untaken messages in a session's inbox; a sender may have a quarter of them.
 pub const INBOX_ROWS_MAX: usize = 1_000;
-/// Untaken rows of one sender and one kind of control (answers, interrupts, stops) in a session's inbox, beside
-/// its messages: whoever has filled an inbox can still stop what fills it.
+/// Untaken rows of one sender and one kind of control (answers, interrupts, stops, edits, cancellations, promotions)
+/// in a session's inbox, beside its messages: whoever has filled an inbox can still stop what fills it.
 pub const INBOX_CONTROLS_MAX: usize = 64;
 /// Bytes of a message's parts.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;

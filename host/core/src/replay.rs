@@ -13,6 +13,8 @@ use crate::money::Usd;
 pub struct Replay {
     observed: VecDeque<(u64, u32, Observed)>,
     calls: BTreeMap<u32, Recorded>,
+    /// The entry of the observation that was claimed last.
+    claimed: u64,
 }
 
 /// What is recorded of one call.
@@ -43,6 +45,11 @@ impl Replay {
         self.observed.is_empty() && self.calls.is_empty()
     }
 
+    /// The entry of the observation that was claimed last; 0 before the first.
+    pub fn claimed_seq(&self) -> u64 {
+        self.claimed
+    }
+
     /// The next recorded observation after call `ordinal`; none: observe live.
     ///
     /// # Errors
@@ -50,7 +57,11 @@ impl Replay {
     pub fn observe(&mut self, ordinal: u32, function: &str) -> Result<Option<Observed>, Mismatch> {
         match self.observed.front() {
             Some((_, at, item)) if *at == ordinal && item.function() == function => {
-                Ok(self.observed.pop_front().map(|(_, _, item)| item))
+                let claimed = self.observed.pop_front();
+                Ok(claimed.map(|(seq, _, item)| {
+                    self.claimed = seq;
+                    item
+                }))
             }
             Some((seq, at, item)) => Err(Mismatch {
                 seq: *seq,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rewake_wire::{Status, Usage};
+use rewake_wire::{Part, Status, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::asked::Asked;
@@ -33,6 +33,12 @@ pub struct Session {
     pub title: Option<String>,
     /// Which inbox rows are in the journal.
     pub taken: Taken,
+    /// What messages that are not taken in say since they were edited, by row.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub edits: BTreeMap<u64, Vec<Part>>,
+    /// Messages that are not taken in and each open a turn ahead of the others, by row; the next one comes last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promoted: Vec<u64>,
     /// Turns opened so far.
     pub turns: u32,
     /// The open turn.
@@ -245,6 +251,8 @@ impl Session {
             updated_at: Timestamp::default(),
             title: None,
             taken: Taken::default(),
+            edits: BTreeMap::new(),
+            promoted: Vec::new(),
             turns: 0,
             turn: None,
             pending: StepInput::default(),
@@ -299,6 +307,9 @@ impl Session {
             Fact::UserInterrupt(body) => inbox::take(self, body.n),
             Fact::UserStop(body) => inbox::take(self, body.n),
             Fact::CommandRejected(body) => inbox::take(self, body.n),
+            Fact::CommandEdited(body) => inbox::edited(self, body),
+            Fact::CommandCanceled(body) => inbox::canceled(self, body),
+            Fact::CommandPromoted(body) => inbox::promoted(self, body),
             Fact::TurnStarted(_) => turn::started(self, entry),
             Fact::TurnSteered(_) => turn::steered(self),
             Fact::TurnWaiting(body) => turn::waiting(self, body),

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rewake_core::decide::StepOutcome;
+use rewake_core::difference::Difference;
 use rewake_core::entry::{Entry, Place};
 use rewake_core::error::{Corrupt, Mismatch};
 use rewake_core::fact::{Fact, StateRef, StepCompleted, StepStarted};
 use rewake_core::ids::{Head, SessionId};
 use rewake_core::session::Session;
 use rewake_store::{Store, StoreError};
+use serde_json::json;
 
 use crate::context::SessionContext;
 use crate::event::Port;
-use crate::load::{Unreadable, fold_on};
+use crate::load::{Unreadable, fold_whole};
 use crate::spending::Spending;
 use crate::step::{self, Ended, StepRun};
 
@@ -27,6 +29,8 @@ pub struct Verified {
     pub head: Head,
     /// The first that does not, and why.
     pub broken: Option<Corrupt>,
+    /// What is wrong with the saved state that the next step starts from.
+    pub state: Option<String>,
 }
 
 /// What replaying a session's steps showed.
@@ -42,26 +46,36 @@ pub struct Replayed {
     pub mismatch: Option<Mismatch>,
 }
 
-/// Verifies chain, payloads and fold of a journal.
+/// Verifies chain, payloads and fold of a journal, and the saved state that its next step starts from.
 ///
 /// # Errors
 /// If the store cannot be read.
 pub async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
     let mut session = Session::new(id.clone());
-    match fold_on(store, &mut session, |_| {}).await {
-        Ok(_) => {}
+    let broken = match fold_whole(store, &mut session, |_| {}).await {
+        Ok(_) => None,
         Err(Unreadable::Store(error)) => return Err(error),
-        Err(Unreadable::Corrupt(broken)) => {
-            let head = session.head;
-            return Ok(Verified { entries: head.seq, head, broken: Some(broken) });
-        }
-    }
+        Err(Unreadable::Corrupt(broken)) => Some(broken),
+    };
     let head = session.head;
-    let told = store.head(id).await?.unwrap_or_default();
-    let broken = (told != head).then(|| {
-        Corrupt::at(head.seq + 1, format!("the session's row says that {} entries were appended", told.seq))
-    });
-    Ok(Verified { entries: head.seq, head, broken })
+    let state = match broken {
+        None => state_fault(store, &session).await?,
+        Some(_) => None,
+    };
+    Ok(Verified { entries: head.seq, head, broken, state })
+}
+
+/// What is wrong with the saved state that the next step starts from.
+async fn state_fault(store: &dyn Store, session: &Session) -> Result<Option<String>, StoreError> {
+    let Some(saved) = session.saved.filter(|_| session.ended.is_none()) else { return Ok(None) };
+    match store.state(&session.id, &saved.digest).await {
+        Ok(Some(_)) => Ok(None),
+        // A host that runs it meanwhile has saved others.
+        Ok(None) if store.head(&session.id).await? != Some(session.head) => Ok(None),
+        Ok(None) => Ok(Some("the saved state that its next step starts from is not in this store".into())),
+        Err(error @ StoreError::Corrupt { .. }) => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
+    }
 }
 
 /// A step of the journal, and what it caused.
@@ -160,33 +174,51 @@ async fn one(
         Ended::Mismatch(mismatch) => Ok(Err(mismatch)),
         Ended::Host(why) => Err(why),
         Ended::Dropped | Ended::Waiting => {
-            differs("calls", "no further call".into(), "a call that is not recorded".into())
+            let got = format!("{} as call {}, which is not recorded", report.function, report.ordinal);
+            differs("function", "the end of the step".into(), got)
         }
         Ended::StateRefused(why) => differs("state", "the state that the step before saved".into(), why),
         Ended::Told(StepOutcome::Broken { code, detail, .. }, _) => {
             differs("end", "a step that ended well".into(), format!("{code}: {detail}"))
         }
-        Ended::Told(StepOutcome::Completed { next, state, calls }, saved) => {
-            if !report.observed.is_empty() {
-                differs(
-                    "observations",
-                    "no further observation".into(),
-                    format!("{} more", report.observed.len()),
-                )
-            } else if next != completed.next {
-                differs("next", format!("{:?}", completed.next), format!("{next:?}"))
-            } else if state != completed.state {
-                differs("state", format!("{:?}", completed.state), format!("{state:?}"))
-            } else if calls != completed.calls {
-                differs("calls", counts(&completed.calls), counts(&calls))
-            } else {
-                Ok(Ok(saved))
+        Ended::Told(StepOutcome::Completed { next, calls, .. }, saved) => {
+            if let Some(more) = report.observed.first() {
+                let got = format!("{} after call {}, which is not recorded", more.function(), report.ordinal);
+                return differs("function", "the end of the step".into(), got);
+            }
+            let of_state = saved_otherwise(cx, completed.state, &saved).await?;
+            let of_state = of_state.map(|difference| difference.within("state"));
+            let of_next =
+                || Difference::of(&json!(completed.next), &json!(next)).map(|found| found.within("next"));
+            let of_calls =
+                || Difference::of(&json!(completed.calls), &json!(calls)).map(|found| found.within("calls"));
+            match of_next().or(of_state).or_else(of_calls) {
+                Some(Difference { path, expected, got }) => differs(&path, expected, got),
+                None => Ok(Ok(saved)),
             }
         }
     }
 }
 
-fn counts(calls: &BTreeMap<String, u64>) -> String {
-    let counts: Vec<String> = calls.iter().map(|(function, count)| format!("{function} × {count}")).collect();
-    counts.join(", ")
+/// Where the state that a step saved differs from the one that it is recorded to have saved. The bytes of few states
+/// are kept; of others only digests can be told.
+async fn saved_otherwise(
+    cx: &SessionContext,
+    before: Option<StateRef>,
+    now: &Option<(StateRef, Vec<u8>)>,
+) -> Result<Option<Difference>, String> {
+    let is = now.as_ref().map(|(state, _)| *state);
+    if before == is {
+        return Ok(None);
+    }
+    let whole = Difference::of(&json!(before), &json!(is));
+    let (Some(before), Some((now, bytes))) = (before, now) else { return Ok(whole) };
+    let kept = cx.store.state(&cx.id, &before.digest).await.map_err(|error| error.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    let texts = kept.and_then(|kept| text(&kept.bytes)).zip(text(bytes));
+    let inner = texts.filter(|_| before.version == now.version);
+    Ok(inner
+        .and_then(|(before, now)| Difference::of_json(&before, &now))
+        .map(|found| found.within("data"))
+        .or(whole))
 }

@@ -13,7 +13,6 @@ use rewake_core::fact::{
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
-use tokio::task::JoinSet;
 
 use crate::context::{Busy, SessionContext, full_name};
 use crate::convert::part_in;
@@ -21,6 +20,7 @@ use crate::event::{Port, Unrecorded};
 use crate::grants;
 use crate::guest::{self, Broken, Ran, Used};
 use crate::hooks::{self, Tried};
+use crate::side_by_side::side_by_side;
 
 /// A use, checked against the pins.
 pub(crate) struct Planned {
@@ -128,32 +128,29 @@ pub(crate) struct Call {
     contexts: Vec<String>,
 }
 
-/// Runs started calls side by side. Each end is told to the driver by the task that saw it, so that it is
-/// recorded even if whoever waits for it is gone.
+/// Runs started calls side by side. Each end is told to the driver by who saw it, so that it is recorded even if
+/// the step is dropped while others run.
 pub(crate) async fn dispatch(
     cx: &Arc<SessionContext>,
     port: Port,
     calls: Vec<Call>,
 ) -> Result<Vec<(usize, ToolCompleted)>, Unrecorded> {
-    let mut tasks = JoinSet::new();
-    for call in calls {
-        let (cx, port) = (cx.clone(), port.clone());
-        tasks.spawn(async move {
-            let busy = cx.busy().await;
-            let at = call.at;
-            let (completed, logs, _) = perform(&cx, &call, &busy).await;
-            let logs = logs.map(|logs| Draft::system(call.place, Fact::from(logs)));
-            let mut drafts: Vec<Draft> = logs.into_iter().collect();
-            drafts.push(Draft::system(call.place, completed.clone()));
-            port.record(drafts, false).await.map(|_| (at, completed))
-        });
-    }
-    let mut ended = Vec::new();
-    while let Some(joined) = tasks.join_next().await {
-        // A task that panicked is a bug of the host; the step is dropped and its call settled as lost.
-        ended.push(joined.map_err(|_| Unrecorded::Dropped)??);
-    }
-    Ok(ended)
+    let calls = calls.into_iter().map(|call| perform_and_tell(cx.clone(), port.clone(), call));
+    side_by_side(calls.collect()).await
+}
+
+/// Runs one call, and has its end recorded.
+async fn perform_and_tell(
+    cx: Arc<SessionContext>,
+    port: Port,
+    call: Call,
+) -> Result<(usize, ToolCompleted), Unrecorded> {
+    let busy = cx.busy().await;
+    let (completed, logs, _) = perform(&cx, &call, &busy).await;
+    let logs = logs.map(|logs| Draft::system(call.place, Fact::from(logs)));
+    let mut drafts: Vec<Draft> = logs.into_iter().collect();
+    drafts.push(Draft::system(call.place, completed.clone()));
+    port.record(drafts, false).await.map(|_| (call.at, completed))
 }
 
 /// Runs one call; returns how it ended, what was said beside it, and what it took.

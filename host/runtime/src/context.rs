@@ -12,9 +12,11 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use tracing::warn;
 
 use crate::bundle::Matcher;
+use crate::clock::Clock;
 use crate::components::Components;
 use crate::config::Rules;
 use crate::egress::Egress;
+use crate::lease::Held;
 use crate::mounts::Volumes;
 use crate::providers::Models;
 use crate::way_out::WayOut;
@@ -39,6 +41,7 @@ pub(crate) struct SessionContext {
     pub(crate) models: Arc<Models>,
     pub(crate) egress: Arc<Egress>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// How it was loaded.
     pub(crate) source: Source,
     /// The matchers of its hooks, in the order of the pins.
@@ -52,6 +55,8 @@ pub(crate) struct SessionContext {
     pub(crate) rules: Arc<Rules>,
     /// Held, for reading, by every task that runs a tool or a hook.
     pub(crate) running: Arc<RwLock<()>>,
+    /// Until when the session is this host's.
+    pub(crate) held: Arc<Held>,
 }
 
 impl SessionContext {
@@ -98,6 +103,8 @@ impl SessionContext {
     pub(crate) fn way_out(&self, component: &ComponentPin) -> WayOut {
         WayOut {
             egress: self.egress.clone(),
+            clock: self.clock.clone(),
+            held: self.held.clone(),
             rules: self.rules.clone(),
             bundle: component.bundle.clone(),
             grants: self.granted(component).http.clone(),

@@ -200,8 +200,12 @@ async fn run<T>(
     drop(store);
     drop(permit);
     // A scratch folder goes with it: that takes as long as a disk takes. What came of the call is not kept
-    // waiting, where it could be lost.
-    tokio::task::spawn_blocking(move || drop(sandbox));
+    // waiting, where it could be lost. Where there is none, no other thread need be woken.
+    if sandbox.mounts.iter().any(|mount| mount.volume.is_guarded()) {
+        tokio::task::spawn_blocking(move || drop(sandbox));
+    } else {
+        drop(sandbox);
+    }
     if let Some(logs) = &mut logs {
         logs.push_output(&output);
     }

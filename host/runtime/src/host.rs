@@ -27,6 +27,7 @@ pub use self::importing::Import;
 pub use self::install::{Candidate, catalogue, complete, find, gather};
 pub use self::read::{Standing, events, pins, standing, verify};
 use crate::audit::{self, Replayed};
+use crate::clock::{Clock, MachineClock};
 use crate::compiler::{CompileLimits, Compiler};
 use crate::components::Components;
 use crate::config::{Rules, RulesFile};
@@ -113,6 +114,7 @@ struct Inner {
     warned: Mutex<BTreeSet<String>>,
     snapshot_entries: u64,
     store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
     components: Arc<Components>,
     models: Arc<Models>,
     egress: Arc<Egress>,
@@ -132,7 +134,7 @@ impl Host {
         let compiler = Compiler::new(config.compiler.clone(), read.limits.compile.over(config.compile));
         let components = Components::open(&config.cache, compiler)
             .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:#}")))?;
-        Host::over(config, store, components, rules, &read)
+        Host::over(config, store, components, Arc::new(MachineClock), rules, &read)
     }
 
     /// A host over components that may be others' too.
@@ -140,6 +142,7 @@ impl Host {
         config: &Config,
         store: Arc<dyn Store>,
         components: Arc<Components>,
+        clock: Arc<dyn Clock>,
         rules: RulesFile,
         read: &Rules,
     ) -> Result<Host, HostError> {
@@ -156,6 +159,7 @@ impl Host {
             warned: Mutex::default(),
             snapshot_entries: config.snapshot_entries.max(1),
             store,
+            clock,
             components,
             models: Arc::new(Models::default()),
             egress: Arc::new(egress),
@@ -227,7 +231,7 @@ impl Host {
     pub async fn replay(&self, id: &SessionId) -> Result<Replayed, HostError> {
         let mut entries = Vec::new();
         let mut session = Session::new(id.clone());
-        match load::fold_on(self.0.store.as_ref(), &mut session, |entry| entries.push(entry)).await {
+        match load::fold_whole(self.0.store.as_ref(), &mut session, |entry| entries.push(entry)).await {
             Ok(_) => {}
             Err(Unreadable::Store(error)) => return Err(error.into()),
             Err(Unreadable::Corrupt(corrupt)) => {

@@ -1,35 +1,76 @@
 //! Keeping a session's lease, on a clock that counts suspended time (journal.md R0): an effect begins only
-//! while the lease outlasts a margin.
+//! while the lease outlasts a margin, and a host believes in its lease a margin less long than the store does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rewake_store::{Lease, Store, StoreError};
-use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
+use crate::clock::Clock;
 use crate::driver::Fatal;
 
-/// How long a lease lasts, in milliseconds.
-pub(crate) const LEASE_MS: u64 = 15_000;
-/// How much of it must be left when an effect begins, in milliseconds.
-const MARGIN_MS: u64 = 3_000;
+/// How long a lease lasts in the store, in milliseconds.
+pub const LEASE_MS: u64 = 15_000;
+/// The margin, in milliseconds: so much of what a host has of its lease must be left when an effect begins, and so
+/// much later than that ends it is another's to take.
+pub const MARGIN_MS: u64 = 3_000;
+/// How long a host has a lease since it asked for it, in milliseconds. Who takes over waits one margin more.
+const HELD_MS: u64 = LEASE_MS - MARGIN_MS;
 /// How long after a failed renewal the next is tried, in milliseconds.
 const RETRY_MS: u64 = 1_000;
+
+/// How long whoever waits for a lease to be renewed sleeps between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Until when a session is this host's, for guests that act between two looks of the driver. One whose session no
+/// host keeps, as it is only tried or replayed, has it for ever.
+pub(crate) struct Held(AtomicU64);
+
+impl Default for Held {
+    fn default() -> Self {
+        Held(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Held {
+    /// Waits until a request may leave: the lease outlasts the margin. If it was lost, who waits is dropped by the
+    /// driver; if the process only stood still, the driver renews it.
+    pub(crate) async fn wait(&self, clock: &dyn Clock) {
+        while clock.boot_ms() >= self.0.load(Ordering::Acquire) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn set(&self, asked_ms: u64) {
+        self.0.store(asked_ms + HELD_MS - MARGIN_MS, Ordering::Release);
+    }
+}
 
 /// Keeps one lease.
 pub(crate) struct Keeper {
     store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
     lease: Lease,
     /// When the lease was last asked for and given, on the boot clock, in milliseconds.
     asked_ms: u64,
     /// When it is to be asked for again.
     due_ms: u64,
+    /// What guests are told of it.
+    held: Arc<Held>,
 }
 
 impl Keeper {
-    /// For a lease that was asked for at `asked_ms` of [`boot_ms`].
-    pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, asked_ms: u64) -> Self {
-        Keeper { store, lease, asked_ms, due_ms: asked_ms + LEASE_MS / 3 }
+    /// For a lease that was asked for at `asked_ms` of the boot clock.
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, lease: Lease, asked_ms: u64) -> Self {
+        Keeper { store, clock, lease, asked_ms, due_ms: asked_ms + HELD_MS / 3, held: Arc::default() }
+    }
+
+    /// Has the guests of a session go by it.
+    pub(crate) fn tell(&mut self, held: Arc<Held>) {
+        held.set(self.asked_ms);
+        self.held = held;
     }
 
     /// Sees to it that an effect may begin: the lease outlasts the margin, or is renewed so that it does.
@@ -48,16 +89,16 @@ impl Keeper {
     /// # Errors
     /// If the lease has run out, since it could not be renewed.
     pub(crate) fn check(&self) -> Result<(), Fatal> {
-        if boot_ms() < self.asked_ms + LEASE_MS { Ok(()) } else { Err(Fatal::LeaseLost) }
+        if self.clock.boot_ms() < self.asked_ms + HELD_MS { Ok(()) } else { Err(Fatal::LeaseLost) }
     }
 
     fn outlasts_margin(&self) -> bool {
-        boot_ms() + MARGIN_MS < self.asked_ms + LEASE_MS
+        self.clock.boot_ms() + MARGIN_MS < self.asked_ms + HELD_MS
     }
 
-    /// Whether it is time to renew: after a third of the lease, so that two renewals may fail.
+    /// Whether it is time to renew: after a third of what it has, so that several renewals may fail.
     pub(crate) fn is_due(&self) -> bool {
-        boot_ms() >= self.due_ms
+        self.clock.boot_ms() >= self.due_ms
     }
 
     /// Renews the lease.
@@ -65,12 +106,13 @@ impl Keeper {
     /// # Errors
     /// If another host has it.
     pub(crate) async fn renew(&mut self) -> Result<(), Fatal> {
-        let asked_ms = boot_ms();
+        let asked_ms = self.clock.boot_ms();
         match self.store.renew(&self.lease, LEASE_MS).await {
             Ok(lease) => {
                 self.lease = lease;
                 self.asked_ms = asked_ms;
-                self.due_ms = asked_ms + LEASE_MS / 3;
+                self.due_ms = asked_ms + HELD_MS / 3;
+                self.held.set(asked_ms);
                 Ok(())
             }
             Err(error @ (StoreError::Fenced { .. } | StoreError::Busy { .. })) => Err(error.into()),
@@ -82,18 +124,19 @@ impl Keeper {
         }
     }
 
-    /// Gives the lease back, so that the next host need not wait.
-    pub(crate) async fn release(&self) {
-        if let Err(error) = self.store.release(&self.lease).await {
-            warn!(%error, "the lease was not given back; it runs out by itself");
-        }
+    /// Gives the lease back, so that the next host need not wait. False, if the store did not take it.
+    pub(crate) async fn release(&self) -> bool {
+        give_back(self.store.as_ref(), &self.lease).await
     }
 }
 
-/// Milliseconds since this machine started, suspended time included.
-pub(crate) fn boot_ms() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+/// Gives a lease back; one that is another's by now stays with it. False, if the store did not take it.
+pub(crate) async fn give_back(store: &dyn Store, lease: &Lease) -> bool {
+    let released = store.release(lease).await;
+    if let Err(error) = &released {
+        warn!(%error, "the lease was not given back; it ends by itself, or when this process is seen to be gone");
+    }
+    released.is_ok()
 }
 
 #[cfg(test)]
@@ -103,7 +146,22 @@ mod tests {
 
     use super::*;
 
-    /// A lease that nobody renews ends by this machine's clock, whatever the store can be asked.
+    /// A clock that stands where it was set.
+    #[derive(Default)]
+    struct Set(AtomicU64);
+
+    impl Clock for Set {
+        fn boot_ms(&self) -> u64 {
+            self.0.load(Ordering::SeqCst)
+        }
+
+        fn wall(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    /// A lease that nobody renews ends by this machine's clock, whatever the store can be asked; and a margin
+    /// before another can have it.
     #[tokio::test]
     async fn a_lease_that_has_run_out_is_lost() {
         let lease = Lease {
@@ -112,14 +170,19 @@ mod tests {
             epoch: 1,
             expires_at: Timestamp(0),
         };
-        let keeper = |ago_ms: u64| {
+        let clock = Arc::new(Set::default());
+        let keeper = |passed_ms: u64| {
             let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-            Keeper::new(store, lease.clone(), boot_ms().saturating_sub(ago_ms))
+            clock.0.store(1_000 + passed_ms, Ordering::SeqCst);
+            Keeper::new(store, clock.clone(), lease.clone(), 1_000)
         };
         assert!(keeper(0).check().is_ok() && keeper(0).ensure().await.is_ok());
+        assert!(keeper(HELD_MS - MARGIN_MS - 1).ensure().await.is_ok());
         // It cannot begin anything, and may still end what it began.
-        let late = keeper(LEASE_MS - MARGIN_MS + 1);
-        assert!(late.check().is_ok() && !late.outlasts_margin());
-        assert!(matches!(keeper(LEASE_MS).check(), Err(Fatal::LeaseLost)));
+        let mut late = keeper(HELD_MS - MARGIN_MS);
+        assert!(late.check().is_ok());
+        assert!(matches!(late.ensure().await, Err(Fatal::LeaseLost)));
+        assert!(keeper(HELD_MS - 1).check().is_ok());
+        assert!(matches!(keeper(LEASE_MS - MARGIN_MS).check(), Err(Fatal::LeaseLost)));
     }
 }

@@ -7,6 +7,7 @@ use rewake_core::ids::{Digest, Head, SessionId};
 use rewake_core::session::Session;
 use rewake_store::{Snapshot, Store, StoreError};
 use thiserror::Error;
+use tracing::warn;
 
 /// Entries read at once.
 pub(crate) const PAGE: u32 = 1_000;
@@ -38,8 +39,15 @@ pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Un
     let mut rejected = Vec::new();
     let mut below = u64::MAX;
     let (mut session, snapshot_seq) = loop {
-        let Some(snapshot) = store.newest_snapshot(id, below).await? else {
-            break (Session::new(id.clone()), None);
+        let snapshot = match store.newest_snapshot(id, below).await {
+            Ok(Some(snapshot)) => snapshot,
+            Ok(None) => break (Session::new(id.clone()), None),
+            // A cache that cannot be read is none.
+            Err(error @ (StoreError::Damaged { .. } | StoreError::Corrupt { .. })) => {
+                warn!(session = %id, %error, "its snapshots cannot be read");
+                break (Session::new(id.clone()), None);
+            }
+            Err(error) => return Err(error.into()),
         };
         below = snapshot.seq;
         match open(store, id, &snapshot).await? {
@@ -47,8 +55,38 @@ pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Un
             Err(why) => rejected.push((snapshot.seq, why)),
         }
     };
-    let folded = fold_on(store, &mut session, |_| {}).await?;
+    let folded = fold_whole(store, &mut session, |_| {}).await?;
     Ok(Folded { session, snapshot_seq, folded, rejected })
+}
+
+/// Folds to the journal's end, and sees that it ends where the session's row says. Both are written in one
+/// transaction: a row that is ahead tells of entries that are gone.
+pub(crate) async fn fold_whole(
+    store: &dyn Store,
+    session: &mut Session,
+    mut each: impl FnMut(Entry),
+) -> Result<u64, Unreadable> {
+    let mut folded = 0;
+    let mut before = None;
+    loop {
+        folded += fold_on(store, session, &mut each).await?;
+        let head = session.head;
+        let told = store.head(&session.id).await?.unwrap_or_default();
+        if told == head {
+            return Ok(folded);
+        }
+        // Beside a host that appends the row is ahead of what was read, until the rest is read too.
+        if told.seq > head.seq && before != Some(head) {
+            before = Some(head);
+            continue;
+        }
+        let what = match told.seq.checked_sub(head.seq) {
+            Some(0) => "the session's row names another entry before it".to_owned(),
+            Some(_) => format!("missing; the session's row says that {} entries were appended", told.seq),
+            None => format!("the session's row knows of {} entries only", told.seq),
+        };
+        return Err(Corrupt::at(head.seq + 1, what).into());
+    }
 }
 
 /// Folds what follows the session's head, and hands each entry on once it is folded; returns how many they
@@ -102,7 +140,7 @@ pub(crate) fn seal_snapshot(session: &Session) -> Vec<u8> {
     bytes
 }
 
-fn open_snapshot(bytes: &[u8]) -> Result<Session, String> {
+pub(crate) fn open_snapshot(bytes: &[u8]) -> Result<Session, String> {
     let (digest, fold) = bytes.split_at_checked(32).ok_or("it is too short")?;
     if Digest::of(fold).0 != digest {
         return Err("its bytes are not those that were kept".into());

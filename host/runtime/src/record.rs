@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use rewake_bindings::log;
+use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Mismatch, Refusal};
 use rewake_core::fact::{Fact, Observed, StepObserved};
@@ -41,6 +42,8 @@ pub(crate) struct Recorder {
     step: Place,
     replay: Replay,
     ordinal: u32,
+    /// The function that was called last.
+    function: &'static str,
     pending: Vec<Observed>,
     /// What they take in an entry, about.
     pending_bytes: usize,
@@ -61,6 +64,8 @@ pub(crate) struct Recorder {
 /// What a step's end has still to tell.
 pub(crate) struct Unwritten {
     pub(crate) ordinal: u32,
+    /// The function that was called last, of those that are recorded.
+    pub(crate) function: &'static str,
     pub(crate) observed: Vec<Observed>,
     pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) stop: Option<Stop>,
@@ -89,6 +94,7 @@ impl Recorder {
             step: run.place,
             replay,
             ordinal: 0,
+            function: "",
             pending: Vec::new(),
             pending_bytes: 0,
             observed_bytes: 0,
@@ -172,6 +178,7 @@ impl Recorder {
     /// The recorded observation; none: the caller observes, and says so with [`Recorder::observed`].
     pub(crate) fn recorded(&mut self, function: &'static str) -> wasmtime::Result<Option<Observed>> {
         self.count(function);
+        self.function = function;
         let recorded =
             self.replay.observe(self.ordinal, function).map_err(|mismatch| self.stopped(mismatch))?;
         if recorded.is_none() {
@@ -203,6 +210,7 @@ impl Recorder {
     /// Opens the next call: its place, and what is recorded of it. None: it is live.
     pub(crate) fn begin(&mut self, function: &'static str) -> wasmtime::Result<(Place, Option<Recorded>)> {
         self.count(function);
+        self.function = function;
         let ordinal = self.ordinal + 1;
         let recorded = self.replay.call(ordinal, function).map_err(|mismatch| self.stopped(mismatch))?;
         if self.replay.is_over() {
@@ -287,15 +295,23 @@ impl Recorder {
         }
     }
 
-    /// A mismatch in what a call was given.
-    pub(crate) fn differs(
-        &mut self,
-        seq: u64,
-        field: &str,
-        expected: String,
-        got: String,
-    ) -> wasmtime::Error {
-        self.stopped(Mismatch { seq, expected, got, field: field.to_owned() })
+    /// A mismatch in what a call was given: `function` is named before both values, the field is the
+    /// difference's path.
+    pub(crate) fn differs(&mut self, seq: u64, function: &str, difference: Difference) -> wasmtime::Error {
+        let Difference { path, expected, got } = difference;
+        let (expected, got) = (format!("{function} {expected}"), format!("{function} {got}"));
+        self.stopped(Mismatch { seq, expected, got, field: path })
+    }
+
+    /// A mismatch in what was called: the entry is of no such call.
+    pub(crate) fn another_call(&mut self, seq: u64, function: &str) -> wasmtime::Error {
+        let (expected, got) = ("another call".to_owned(), function.to_owned());
+        self.stopped(Mismatch { seq, expected, got, field: "function".to_owned() })
+    }
+
+    /// A mismatch in what the observation that was claimed last was asked with.
+    pub(crate) fn misread(&mut self, function: &str, difference: Difference) -> wasmtime::Error {
+        self.differs(self.replay.claimed_seq(), function, difference)
     }
 
     pub(crate) fn monotonic_ns(&self) -> u64 {
@@ -311,6 +327,7 @@ impl Recorder {
     pub(crate) fn finish(&mut self) -> Unwritten {
         Unwritten {
             ordinal: self.ordinal,
+            function: self.function,
             observed: std::mem::take(&mut self.pending),
             calls: std::mem::take(&mut self.calls),
             stop: self.stop.take(),
@@ -329,7 +346,9 @@ fn weight(observed: &Observed) -> usize {
     match observed {
         Observed::Wall(..) | Observed::Monotonic(_) | Observed::Deadline(..) => 48,
         Observed::Ready(ready) => 16 + 6 * ready.len(),
-        Observed::Events { .. } | Observed::Blob { .. } => 256,
+        Observed::Events { shown, .. } | Observed::Blob { shown, .. } => {
+            256 + shown.as_ref().map_or(0, String::len)
+        }
         Observed::File(used) => used.weight(),
     }
 }

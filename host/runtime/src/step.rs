@@ -50,6 +50,8 @@ pub(crate) struct StepRun {
 pub(crate) struct StepReport {
     pub(crate) end: Ended,
     pub(crate) ordinal: u32,
+    /// The function that it called last, of those that are recorded.
+    pub(crate) function: &'static str,
     pub(crate) observed: Vec<Observed>,
     pub(crate) logs: Option<LogLines>,
 }
@@ -159,7 +161,8 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
         return host("a step's imports are not what they were made as".into());
     };
     let was_live = imports.recorder.is_live();
-    let Unwritten { ordinal, observed, calls, stop, mut logs, unclaimed } = imports.recorder.finish();
+    let Unwritten { ordinal, function, observed, calls, stop, mut logs, unclaimed } =
+        imports.recorder.finish();
     if was_live {
         logs.push_output(&output);
     }
@@ -185,7 +188,7 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
         }
         (None, Returned::Next(next, saved), Ok(())) => completed(next, saved, calls),
     };
-    StepReport { end, ordinal, observed, logs: logs.into_fact(component) }
+    StepReport { end, ordinal, function, observed, logs: logs.into_fact(component) }
 }
 
 fn completed(next: harness::Next, saved: Option<state::Saved>, calls: BTreeMap<String, u64>) -> Ended {
@@ -210,5 +213,5 @@ fn told(how: Ending, scope: Scope, code: String, detail: String) -> Ended {
 }
 
 fn host(why: String) -> StepReport {
-    StepReport { end: Ended::Host(why), ordinal: 0, observed: vec![], logs: None }
+    StepReport { end: Ended::Host(why), ordinal: 0, function: "", observed: vec![], logs: None }
 }

@@ -9,13 +9,18 @@ use rewake_core::fact::HttpUse;
 use rewake_core::grant::HttpGrant;
 use rewake_core::limits::cut;
 
+use crate::clock::Clock;
 use crate::config::Rules;
 use crate::egress::{Egress, HttpAnswer, HttpCall, HttpFailure, Pass, REQUESTS_MAX, URL_SHOWN_BYTES_MAX};
+use crate::lease::Held;
 
 /// What a component reaches the network with.
 #[derive(Clone)]
 pub(crate) struct WayOut {
     pub(crate) egress: Arc<Egress>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Until when the session is this host's: a guest may be in the middle of many requests when it is not any more.
+    pub(crate) held: Arc<Held>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) bundle: String,
     pub(crate) grants: Vec<HttpGrant>,
@@ -64,7 +69,10 @@ impl Requests {
         });
         let since = Instant::now();
         let result = match &self.way_out {
-            Some(way_out) => way_out.egress.fetch(&way_out.pass(None), &call).await,
+            Some(way_out) => {
+                way_out.held.wait(way_out.clock.as_ref()).await;
+                way_out.egress.fetch(&way_out.pass(None), &call).await
+            }
             None => Err(HttpFailure::Denied("nothing is granted while a component lists its tools".into())),
         };
         if let Some(made) = self.made.last_mut() {

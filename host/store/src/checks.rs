@@ -104,6 +104,12 @@ pub(crate) enum Lane {
     Interrupt,
     /// Stops.
     Stop,
+    /// Edits.
+    Edit,
+    /// Cancellations.
+    Cancel,
+    /// Promotions.
+    Promote,
 }
 
 impl Lane {
@@ -114,6 +120,9 @@ impl Lane {
             Command::Answer { .. } => Lane::Answer,
             Command::Interrupt { .. } => Lane::Interrupt,
             Command::Stop { .. } => Lane::Stop,
+            Command::Edit { .. } => Lane::Edit,
+            Command::Cancel { .. } => Lane::Cancel,
+            Command::Promote { .. } => Lane::Promote,
         }
     }
 
@@ -124,6 +133,9 @@ impl Lane {
             Lane::Answer => "answer",
             Lane::Interrupt => "interrupt",
             Lane::Stop => "stop",
+            Lane::Edit => "edit",
+            Lane::Cancel => "cancel",
+            Lane::Promote => "promote",
         }
     }
 }
@@ -144,23 +156,23 @@ impl Inbox {
         if matches!(self.status, Status::Stopped | Status::Failed) {
             return Err(Refusal::Ended { status: self.status.as_str() }.into());
         }
-        let of_sender = |what, max| room(what, self.untaken_of_sender, max);
-        match lane {
+        let max = match lane {
             Lane::Message => {
                 room("untaken messages in the session's inbox", self.untaken, limits::INBOX_ROWS_MAX)?;
-                of_sender("untaken messages of one sender in the session's inbox", SENDER_ROWS_MAX)
+                SENDER_ROWS_MAX
             }
-            Lane::Answer => {
-                of_sender("untaken answers of one sender in the session's inbox", limits::INBOX_CONTROLS_MAX)
-            }
-            Lane::Interrupt => of_sender(
-                "untaken interrupts of one sender in the session's inbox",
-                limits::INBOX_CONTROLS_MAX,
-            ),
-            Lane::Stop => {
-                of_sender("untaken stops of one sender in the session's inbox", limits::INBOX_CONTROLS_MAX)
-            }
-        }
+            _ => limits::INBOX_CONTROLS_MAX,
+        };
+        let what = match lane {
+            Lane::Message => "untaken messages of one sender in the session's inbox",
+            Lane::Answer => "untaken answers of one sender in the session's inbox",
+            Lane::Interrupt => "untaken interrupts of one sender in the session's inbox",
+            Lane::Stop => "untaken stops of one sender in the session's inbox",
+            Lane::Edit => "untaken edits of one sender in the session's inbox",
+            Lane::Cancel => "untaken cancellations of one sender in the session's inbox",
+            Lane::Promote => "untaken promotions of one sender in the session's inbox",
+        };
+        room(what, self.untaken_of_sender, max)
     }
 }
 
@@ -169,6 +181,11 @@ fn room(what: &'static str, held: u64, max: usize) -> Result<()> {
         return Err(Refusal::Limit { what, got: held + 1, max: max as u64 }.into());
     }
     Ok(())
+}
+
+/// Nothing was sent with the number that a command is about.
+pub(crate) fn no_row(session: &SessionId, n: u64) -> StoreError {
+    StoreError::NotFound(format!("command {n} in the inbox of {session}"))
 }
 
 /// The key came before, with something else.

@@ -71,6 +71,17 @@ pub enum StoreError {
     /// The session is there already. Nothing was written.
     #[error("{0} exists already; nothing was written")]
     Exists(SessionId),
+    /// An inbox row that was to be taken in was changed by one that was not: look at the inbox again. Nothing was
+    /// written.
+    #[error(
+        "row {n} of the inbox of {session} was changed by another one that is not taken in; nothing was written"
+    )]
+    RowChanged {
+        /// The session.
+        session: SessionId,
+        /// The row that was to be taken in.
+        n: u64,
+    },
     /// The client's error. Nothing was written.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -88,6 +99,29 @@ pub enum StoreError {
         what: String,
         /// In which way.
         why: String,
+    },
+    /// Pages of the store's file are not what SQLite wrote. Nothing was written; what stands elsewhere in the
+    /// file can be read.
+    #[error(
+        "{what}: the store's file is damaged ({said}). Copy the data folder before anything else is tried; \
+         `rewake verify` tells which sessions can be read"
+    )]
+    Damaged {
+        /// What was being done.
+        what: String,
+        /// What SQLite said.
+        said: String,
+    },
+    /// What stands at the file's name is not the file that was opened: it was deleted, moved or replaced, and
+    /// what would be written might never be found. Nothing was written, and nothing is from then on.
+    #[error(
+        "{} was deleted, moved or replaced while this process had it open; nothing was written. Put the data \
+         folder back where it was, and start again",
+        path.display()
+    )]
+    Moved {
+        /// The file.
+        path: PathBuf,
     },
     /// Another host that lives has the lease. Nothing was written.
     #[error("{session} is run by {holder}{} until {expires_at}; wait, or stop that host", of_process(*process))]
@@ -115,7 +149,10 @@ pub enum StoreError {
         known: i64,
     },
     /// The file is no store of Rewake. It was not touched.
-    #[error("{} is no store of Rewake: {why}. Name another file, or move this one away", path.display())]
+    #[error(
+        "{} is no store of Rewake: {why}. Name another folder; if it was one, it is damaged: take it from a copy",
+        path.display()
+    )]
     Foreign {
         /// The file.
         path: PathBuf,

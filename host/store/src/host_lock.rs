@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rewake_core::ids::HostId;
@@ -23,6 +24,9 @@ const PID_BYTES_MAX: u64 = 16;
 pub struct HostLock {
     folder: PathBuf,
     path: PathBuf,
+    /// See [`HostLock::leave_behind`] and [`HostLock::take_along`].
+    leaves: AtomicBool,
+    takes: AtomicBool,
     _file: File,
 }
 
@@ -52,7 +56,8 @@ impl HostLock {
                 // For people: who has a session. Locks are what counts.
                 let told = file.set_len(0).and_then(|()| writeln!(&file, "{}", std::process::id()));
                 told.map_err(|error| StoreError::io(doing(), error))?;
-                Ok(HostLock { folder, path, _file: file })
+                let (leaves, takes) = (AtomicBool::new(false), AtomicBool::new(false));
+                Ok(HostLock { folder, path, leaves, takes, _file: file })
             }
             Err(Errno::WOULDBLOCK) => Err(StoreError::io(
                 doing(),
@@ -60,6 +65,18 @@ impl HostLock {
             )),
             Err(error) => Err(StoreError::io(doing(), error)),
         }
+    }
+
+    /// This host could not give back a lease, and does nothing under it: its lock file stays when it ends, so
+    /// that the next host sees that it is gone, and need not wait.
+    pub fn leave_behind(&self) {
+        self.leaves.store(true, Ordering::Relaxed);
+    }
+
+    /// Something may still be done under a lease of this host when it ends: its lock file goes with it, so that
+    /// the lease must run out.
+    pub fn take_along(&self) {
+        self.takes.store(true, Ordering::Relaxed);
     }
 
     /// Whether a host of this machine is known to be dead: its lock file is there and nobody holds it.
@@ -100,10 +117,11 @@ impl HostLock {
 }
 
 impl Drop for HostLock {
-    /// The file goes with an orderly end only; a leftover is what tells others of a crash. A host that
-    /// ended in order has released its leases, or they end by the clock.
+    /// The file goes with an orderly end; a leftover is what tells others that its host is gone with its leases.
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        if self.takes.load(Ordering::Relaxed) || !self.leaves.load(Ordering::Relaxed) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -137,6 +155,23 @@ mod tests {
         drop(theirs);
         std::fs::write(path, b"").unwrap();
         assert!(ours.is_dead(&host("host_b")));
+    }
+
+    /// A host that could give nothing back is seen to be gone; one that may still be at work is waited for.
+    #[test]
+    fn a_host_that_could_not_give_its_leases_back_is_seen_to_be_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = HostLock::take(folder.path(), &host("host_a")).unwrap();
+        let theirs = HostLock::take(folder.path(), &host("host_b")).unwrap();
+        theirs.leave_behind();
+        assert!(!ours.is_dead(&host("host_b")), "it lives");
+        drop(theirs);
+        assert!(ours.is_dead(&host("host_b")));
+        let theirs = HostLock::take(folder.path(), &host("host_c")).unwrap();
+        theirs.leave_behind();
+        theirs.take_along();
+        drop(theirs);
+        assert!(!ours.is_dead(&host("host_c")));
     }
 
     #[test]

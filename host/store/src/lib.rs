@@ -13,6 +13,7 @@ mod host_lock;
 pub mod memory;
 pub mod ports;
 pub mod sqlite;
+pub mod tamper;
 
 pub use cut::CutStore;
 pub use error::{Position, Result, StoreError};

@@ -241,6 +241,11 @@ impl Writing {
                 let detail = body.detail.lines().next().unwrap_or_default();
                 self.text(format!("turn {turn} failed{whole} ({}): {detail}", body.code));
             }
+            Fact::CommandEdited(body) => {
+                self.text(format!("message {} is changed: {}", body.target, self.parts(&body.after)));
+            }
+            Fact::CommandCanceled(body) => self.text(format!("message {} is taken back", body.target)),
+            Fact::CommandPromoted(body) => self.text(format!("message {} is to come next", body.target)),
             Fact::CommandRejected(body) => self.text(format!("a command had no effect: {}", body.why)),
             Fact::SessionStopped(body) => self.text(format!("the session is stopped: {}", body.reason)),
             Fact::SessionFailed(body) => {

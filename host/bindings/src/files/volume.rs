@@ -32,7 +32,7 @@ pub struct Volume {
     /// Held for a moment.
     state: Mutex<State>,
     /// Dropped with the volume, and after all that is open in it.
-    _guard: Option<Box<dyn Any + Send + Sync>>,
+    guard: Option<Box<dyn Any + Send + Sync>>,
 }
 
 #[derive(Debug, Default)]
@@ -66,13 +66,19 @@ impl Volume {
     /// A directory that is there as long as `guard` is.
     #[must_use]
     pub fn guarded(directory: PathBuf, quota: Quota, guard: Box<dyn Any + Send + Sync>) -> Volume {
-        Volume { _guard: Some(guard), ..Volume::new(directory, Some(quota)) }
+        Volume { guard: Some(guard), ..Volume::new(directory, Some(quota)) }
+    }
+
+    /// Whether something goes with it: dropping it then takes as long as that takes.
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        self.guard.is_some()
     }
 
     /// A directory that was granted and is not any more: its mount stays, and every use is denied.
     #[must_use]
     pub fn denied() -> Volume {
-        Volume { directory: None, quota: None, turn: Mutex::default(), state: Mutex::default(), _guard: None }
+        Volume { directory: None, quota: None, turn: Mutex::default(), state: Mutex::default(), guard: None }
     }
 
     /// The directory.

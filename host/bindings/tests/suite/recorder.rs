@@ -86,7 +86,7 @@ impl Imports for Recorder {
         Ok((3, 4))
     }
 
-    fn replayed_ready(&mut self, _: &'static str) -> Result<Option<Vec<u32>>> {
+    fn replayed_ready(&mut self, _: &'static str, _: usize, _: usize) -> Result<Option<Vec<u32>>> {
         Ok(self.replay.pop_front())
     }
 

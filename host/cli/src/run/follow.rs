@@ -17,7 +17,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-use super::{faulted, prompt, sender};
+use super::{SEND_PAUSE, SENDS_MAX, deliver, faulted, prompt, sender};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
@@ -115,7 +115,7 @@ impl Follow<'_> {
             };
             let Some(value) = answer else { continue };
             let command = Command::Answer { question: question.id.clone(), value };
-            self.opened.host.send(&self.id, sender(), command, None).await?;
+            deliver(&self.opened.host, &self.id, command, None).await?;
             answered = true;
             self.watch.answered();
         }
@@ -172,8 +172,15 @@ impl Follow<'_> {
     /// of it is shown from the journal, until that is known or the session can be had.
     async fn take_up(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Taken, Failure> {
         let mut is_said = false;
+        let mut failed = 0;
         loop {
             match (self.opened.host.load(&self.id).await, self.watch.row()) {
+                // A disk that failed under it may be well again.
+                (Err(HostError::Store(StoreError::Unknown(_))), _) if failed < SENDS_MAX => {
+                    failed += 1;
+                    tokio::time::sleep(SEND_PAUSE * 4_u32.pow(failed)).await;
+                    continue;
+                }
                 (Err(HostError::Store(StoreError::Busy { holder, process, .. })), Some(row)) => {
                     if !is_said {
                         let process = process.map_or_else(String::new, |id| format!(" (process {id})"));
@@ -284,6 +291,9 @@ impl Follow<'_> {
         }
         if let Some(row) = self.watch.untaken() {
             note(&format!("what you sent is kept as command {row}; it is taken in when this turn has ended"));
+            for command in [format!("edit {} {row} TEXT", self.id), format!("cancel {} {row}", self.id)] {
+                note(&format!("  {}", self.places.hint(&command)));
+            }
         }
         match on {
             WaitOn::Time { on_message: true, .. } => {
@@ -307,8 +317,13 @@ impl Follow<'_> {
             Gone::Fenced => {
                 Err(Failure::Machine(format!("another process has taken {} over; nothing is lost", self.id)))
             }
+            // All of it is in the journal: only letting go went wrong.
+            Gone::Failed(why) if self.watch.end().is_some() => {
+                note(&format!("{}: {why}", self.id));
+                Ok(self.watch.end().unwrap_or(Outcome::Done))
+            }
             Gone::Failed(why) => Err(Failure::Machine(format!(
-                "{}: {why}. The journal is as it was; `{resume}` goes on",
+                "{}: {why}. What is in the journal holds; once that is mended, `{resume}` goes on",
                 self.id
             ))),
             Gone::Unloaded => Err(Failure::Machine(format!("{} was let go of; `{resume}` goes on", self.id))),

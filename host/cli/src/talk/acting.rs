@@ -11,8 +11,8 @@ use super::keys::Key;
 use super::{LEAVES, Talk, broken, tty};
 use crate::exit::{Failure, Outcome};
 use crate::out::{self, Style};
+use crate::run::deliver;
 use crate::run::prompt;
-use crate::run::sender;
 use crate::show;
 use crate::text::plain;
 use crate::workspace::{self, WorkspaceCommand};
@@ -134,7 +134,7 @@ impl Talk<'_> {
             self.transcript.note(Style::Bad, &refusal.to_string());
             return Ok(None);
         }
-        match self.opened.host.send(&self.id, sender(), command, None).await {
+        match deliver(&self.opened.host, &self.id, command, None).await {
             Ok(row) => {
                 self.want();
                 Ok(Some(row))
@@ -159,6 +159,8 @@ impl Talk<'_> {
                     self.transcript.note(Style::Dim, "no turn is open");
                 }
             }
+            Slash::Back => self.take_back().await?,
+            Slash::Next => self.promote().await?,
             Slash::Stop(why) if may_stop => {
                 let reason = why.unwrap_or_else(|| "stopped by its operator".to_owned());
                 self.send(Command::Stop { reason }).await?;
@@ -184,6 +186,32 @@ impl Talk<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Takes back the message that was sent last and waits, and puts it into the line again.
+    async fn take_back(&mut self) -> Result<(), Failure> {
+        let Some((target, text)) = self.sent.last_key_value().map(|(n, text)| (*n, text.clone())) else {
+            self.transcript.note(Style::Dim, "nothing that you sent waits");
+            return Ok(());
+        };
+        if self.send(Command::Cancel { target }).await?.is_some() {
+            self.sent.remove(&target);
+            self.editor.set(text);
+        }
+        Ok(())
+    }
+
+    /// Ends the open turn, and has the message that was sent last told next.
+    async fn promote(&mut self) -> Result<(), Failure> {
+        let Some(target) = self.sent.last_key_value().map(|(n, _)| *n) else {
+            self.transcript.note(Style::Dim, "nothing that you sent waits");
+            return Ok(());
+        };
+        let turn = self.session.turn.as_ref().map(|turn| turn.number);
+        if self.send(Command::Promote { target, turn }).await?.is_some() {
+            self.transcript.note(Style::Dim, "it is told next");
+        }
+        Ok(())
     }
 
     /// Makes room for a command that writes by itself.

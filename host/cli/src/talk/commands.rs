@@ -6,6 +6,10 @@ pub(super) enum Slash {
     Help,
     Quit,
     Interrupt,
+    /// Takes back the message that was sent last and waits.
+    Back,
+    /// Has it told next.
+    Next,
     /// With a reason.
     Stop(Option<String>),
     Show,
@@ -18,6 +22,8 @@ pub(super) enum Slash {
 pub(super) const HELP: &str = "\
 /help       this
 /interrupt  end the turn that runs; Ctrl-C does too
+/back       take back the message that you sent last and that waits: it stands in the line again
+/next       end the turn that runs, and have the message that you sent last told next
 /show       what the session runs with, what it may do, what it waits for
 /diff       what it changed in its workspace
 /stop WHY   end the session for good; asks once more
@@ -27,7 +33,7 @@ Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Up and D
 A line that begins with a blank is sent as it is.";
 
 /// The words that there are.
-const WORDS: [&str; 6] = ["/help", "/quit", "/interrupt", "/stop", "/show", "/diff"];
+const WORDS: [&str; 8] = ["/help", "/quit", "/interrupt", "/back", "/next", "/stop", "/show", "/diff"];
 
 /// Reads a line; none if it is a text to be sent.
 pub(super) fn read(line: &str) -> Option<Slash> {
@@ -42,6 +48,8 @@ pub(super) fn read(line: &str) -> Option<Slash> {
         ("help", true) => Slash::Help,
         ("quit" | "exit", true) => Slash::Quit,
         ("interrupt", true) => Slash::Interrupt,
+        ("back", true) => Slash::Back,
+        ("next", true) => Slash::Next,
         ("stop", _) => Slash::Stop((!rest.is_empty()).then(|| rest.to_owned())),
         ("show", true) => Slash::Show,
         ("diff", true) => Slash::Diff,

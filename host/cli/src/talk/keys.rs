@@ -164,9 +164,11 @@ fn escape(bytes: &[u8]) -> Step {
 /// `ESC [`, parameters, and a byte that ends it.
 fn sequence(bytes: &[u8]) -> Step {
     let rest = &bytes[2..];
-    match rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) {
+    // Looked for in so many bytes only, so that it does not matter in which pieces they come.
+    let near = &rest[..rest.len().min(SEQUENCE_BYTES_MAX)];
+    match near.iter().position(|byte| !(0x20..=0x3f).contains(byte)) {
         Some(end) => Step::Taken(2 + end + 1, named(&rest[..end], rest[end])),
-        None if rest.len() > SEQUENCE_BYTES_MAX => Step::Taken(bytes.len(), None),
+        None if near.len() == SEQUENCE_BYTES_MAX => Step::Taken(2 + SEQUENCE_BYTES_MAX, None),
         None => Step::More,
     }
 }

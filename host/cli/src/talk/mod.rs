@@ -17,6 +17,8 @@ mod status;
 mod tools;
 mod transcript;
 mod tty;
+#[cfg(test)]
+mod untrusted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -26,6 +28,7 @@ use std::time::{Duration, Instant};
 use rewake_core::fact::{Fact, Question, WaitOn};
 use rewake_core::ids::SessionId;
 use rewake_core::session::{Ended, Session};
+use rewake_core::view;
 use rewake_runtime::HostError;
 use rewake_runtime::live::{Gone, Live};
 use rewake_store::Store;
@@ -41,10 +44,11 @@ use self::status::Status;
 use self::transcript::{Transcript, sent};
 use self::tty::{Signals, Told, Tty};
 use crate::data::{Opened, Places};
+use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
 use crate::journal::{Journal, Standing};
 use crate::out::{self, Style, note};
-use crate::run::{faulted, operator};
+use crate::run::{faulted, operator, sender};
 
 /// How long a session that does nothing is kept here: the next message need not wait for it then.
 const REST: Duration = Duration::from_secs(60);
@@ -84,7 +88,7 @@ struct Talk<'a> {
     answered: BTreeMap<u64, String>,
     /// The one that is being answered.
     asked: Option<String>,
-    /// Messages that were sent and not taken in yet, by their rows.
+    /// Messages of whoever talks that wait, by their rows.
     sent: BTreeMap<u64, String>,
     /// Turns that were interrupted already.
     interrupted: BTreeSet<u32>,
@@ -113,6 +117,9 @@ pub(crate) async fn talk(
     let store: Arc<dyn Store> = opened.host.store().clone();
     let standing = Standing::whole(store.clone(), id).await?;
     let history = History::of(&places.data);
+    let waiting = view::waiting(&standing.session, &store.pending(id).await?);
+    let own = waiting.into_iter().filter(|one| one.sender == sender());
+    let sent = own.map(|one| (one.n, describe::parts(&one.parts))).collect();
     let screen = Screen::new(tty::size(), out::has_looks());
     let transcript = Transcript::new(operator(), screen.columns(), screen.has_looks(), is_unfolded);
     let (diversion, said) = mpsc::unbounded_channel();
@@ -127,7 +134,7 @@ pub(crate) async fn talk(
         questions: standing.questions.into_iter().map(|asked| (asked.id.clone(), asked)).collect(),
         answered: BTreeMap::new(),
         asked: None,
-        sent: BTreeMap::new(),
+        sent,
         interrupted: BTreeSet::new(),
         transcript,
         editor: Editor::new(history.read()),
@@ -378,6 +385,14 @@ impl Talk<'_> {
                 match &entry.fact {
                     Fact::UserMessage(body) => {
                         self.sent.remove(&body.n);
+                    }
+                    Fact::CommandEdited(body) => {
+                        if let Some(text) = self.sent.get_mut(&body.target) {
+                            *text = describe::parts(&body.after);
+                        }
+                    }
+                    Fact::CommandCanceled(body) => {
+                        self.sent.remove(&body.target);
                     }
                     Fact::UserAnswer(body) => {
                         self.answered.remove(&body.n);

@@ -147,10 +147,15 @@ pub(super) fn width_of(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
+/// Columns that a terminal has at least.
+const COLUMNS_MIN: usize = 8;
+
 /// Wraps a line between words into rows of at most so many columns: `first` stands before the first row, and
 /// blanks as wide before the others.
 pub(super) fn wrap(line: &Row, first: &Row, columns: usize) -> Vec<Row> {
     let cells: Vec<(char, Look)> = line.cells().collect();
+    // What stands before may be a name as long as somebody likes. Narrower than this no terminal is right.
+    let first = if columns < COLUMNS_MIN { first.clone() } else { first.cut(columns - 2) };
     let hanging = Row::new(Look::default(), &" ".repeat(first.width()));
     // A terminal can be narrower than what is set in.
     let room = columns.saturating_sub(first.width()).max(2);

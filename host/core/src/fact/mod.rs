@@ -21,7 +21,10 @@ pub use call::{
     AgentMessage, AgentTitle, CallRetried, Class, LogLevel, LogLine, LogLines, Lost, RequestedUse,
     ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
 };
-pub use command::{CommandRejected, UserAnswer, UserInterrupt, UserMessage, UserStop};
+pub use command::{
+    CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, UserAnswer, UserInterrupt, UserMessage,
+    UserStop,
+};
 pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
 pub use grants::GrantsNarrowed;
 pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
@@ -104,7 +107,9 @@ macro_rules! facts {
                         .map(|data| Fact::Custom(Custom { kind: custom.to_owned(), data }))
                         .map_err(|e| format!("{kind}: {e}")),
                     _ => Err(format!(
-                        "this host does not know {kind:?} version {version}; it was written by a newer one"
+                        "this host does not know {:?} version {version}: a newer version of rewake wrote it, \
+                         and one that is as new can go on with the session",
+                        crate::limits::cut(kind, 100)
                     )),
                 }
             }
@@ -152,6 +157,12 @@ facts! {
     UserStop = "user.stop", 1;
     /// A command came too late, and was taken in as that.
     CommandRejected = "command.rejected", 1;
+    /// A message that waits says something else.
+    CommandEdited = "command.edited", 1;
+    /// A message that waited was taken back.
+    CommandCanceled = "command.canceled", 1;
+    /// A message that waits opens the next turn.
+    CommandPromoted = "command.promoted", 1;
     /// A turn was opened.
     TurnStarted = "turn.started", 1;
     /// Commands joined the open turn.
@@ -221,16 +232,20 @@ facts! {
 }
 
 impl Fact {
-    /// The inbox row that it takes in (R1).
-    pub fn row(&self) -> Option<u64> {
-        match self {
-            Fact::UserMessage(body) => Some(body.n),
-            Fact::UserAnswer(body) => Some(body.n),
-            Fact::UserInterrupt(body) => Some(body.n),
-            Fact::UserStop(body) => Some(body.n),
-            Fact::CommandRejected(body) => Some(body.n),
-            _ => None,
-        }
+    /// The inbox rows that it takes in (R1): one, and for a cancellation that of the message too.
+    pub fn rows(&self) -> impl Iterator<Item = u64> + use<> {
+        let (one, other) = match self {
+            Fact::UserMessage(body) => (Some(body.n), None),
+            Fact::UserAnswer(body) => (Some(body.n), None),
+            Fact::UserInterrupt(body) => (Some(body.n), None),
+            Fact::UserStop(body) => (Some(body.n), None),
+            Fact::CommandRejected(body) => (Some(body.n), None),
+            Fact::CommandEdited(body) => (Some(body.n), None),
+            Fact::CommandPromoted(body) => (Some(body.n), None),
+            Fact::CommandCanceled(body) => (Some(body.n), Some(body.target)),
+            _ => (None, None),
+        };
+        one.into_iter().chain(other)
     }
 
     /// Whether it ends a turn.

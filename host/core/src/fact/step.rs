@@ -176,6 +176,9 @@ pub enum Observed {
         head: u64,
         /// Digest of what was returned.
         result: Digest,
+        /// What was asked for, where it is short: JSON text, for whoever looks for a difference.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
     /// A use of a file in a read-only mount.
     File(FileObserved),
@@ -187,6 +190,9 @@ pub enum Observed {
         head: u64,
         /// Digest of what was returned.
         result: Digest,
+        /// What was asked for, where it is short: JSON text, for whoever looks for a difference.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
 }
 

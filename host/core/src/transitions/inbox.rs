@@ -1,18 +1,18 @@
 //! Taking rows in from the inbox (journal.md R1): each row in exactly one entry. Controls come first:
-//! stop, then answers and interrupts by number, then messages.
+//! stop, then answers, interrupts, edits, cancellations and promotions by number, then messages.
 
-use rewake_wire::{Actor, ActorType, Sender};
+use rewake_wire::{Actor, ActorType, Part, Sender};
 
 use super::{Applied, hook, turn};
-use crate::command::{Command, Row};
+use crate::command::{Command, Row, may_change};
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::fact::{
-    Answer, CommandRejected, Message, SessionStopped, TurnInterrupted, UserAnswer, UserInterrupt,
-    UserMessage, UserStop, WaitOn,
+    Answer, CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, Message, SessionStopped,
+    TurnInterrupted, UserAnswer, UserInterrupt, UserMessage, UserStop, WaitOn,
 };
 use crate::limits;
-use crate::session::Session;
+use crate::session::{Session, Turn};
 
 /// The first control among the rows, if there is one, and what comes of it.
 pub(crate) fn controls(session: &Session, rows: &[Row]) -> Option<Decision> {
@@ -23,6 +23,9 @@ pub(crate) fn controls(session: &Session, rows: &[Row]) -> Option<Decision> {
     rows.iter().find_map(|row| match &row.command {
         Command::Interrupt { turn } => Some(interrupt(session, row, *turn)),
         Command::Answer { question, value } => Some(answered(session, row, question, value)),
+        Command::Edit { target, parts } => Some(edit(session, rows, row, *target, parts)),
+        Command::Cancel { target } => Some(cancel(rows, row, *target)),
+        Command::Promote { target, turn } => Some(promote(session, rows, row, *target, *turn)),
         Command::Message { .. } | Command::Stop { .. } => None,
     })
 }
@@ -53,12 +56,70 @@ fn interrupt(session: &Session, row: &Row, meant: u32) -> Decision {
     };
     let body = UserInterrupt { n: row.n, sender: row.sender.clone(), turn: meant };
     let mut entries = vec![Draft::by(actor(&row.sender), Place::turn(meant), body)];
-    entries.extend(turn::closings(session, crate::fact::Ending::Interrupted, ""));
+    entries.extend(interrupted(session, turn));
+    Decision { entries, drops_guest: true, then: Then::Again }
+}
+
+/// The end of a turn that a person interrupts.
+fn interrupted(session: &Session, turn: &Turn) -> Vec<Draft> {
+    let mut entries = turn::closings(session, crate::fact::Ending::Interrupted, "");
     entries.push(Draft::system(
-        Place::turn(meant),
+        Place::turn(turn.number),
         TurnInterrupted { usage: turn.usage, cost: super::turn::cost(session, turn), reason: None },
     ));
-    Decision { entries, drops_guest: true, then: Then::Again }
+    entries
+}
+
+/// What a message says that another command is about. It is among the rows, as nobody can have taken it in: the
+/// command's insert saw that it was untaken, and taking it needs all that is about it taken in before.
+fn waiting<'r>(rows: &'r [Row], by: &Row, target: u64) -> Result<&'r [Part], Decision> {
+    let why = match rows.iter().find(|row| row.n == target) {
+        Some(Row { sender, command: Command::Message { parts }, .. }) if may_change(&by.sender, sender) => {
+            return Ok(parts);
+        }
+        Some(_) => "it is about what is no message, or somebody else's",
+        None => "the message it is about was delivered or taken back already",
+    };
+    Err(Decision::append(vec![reject(by.n, why)]))
+}
+
+fn edit(session: &Session, rows: &[Row], row: &Row, target: u64, after: &[Part]) -> Decision {
+    let sent = match waiting(rows, row, target) {
+        Ok(sent) => sent,
+        Err(rejected) => return rejected,
+    };
+    let before = session.edits.get(&target).map_or(sent, Vec::as_slice);
+    let body = CommandEdited {
+        n: row.n,
+        sender: row.sender.clone(),
+        target,
+        before: before.to_vec(),
+        after: after.to_vec(),
+    };
+    Decision::append(vec![Draft::by(actor(&row.sender), Place::default(), body)])
+}
+
+fn cancel(rows: &[Row], row: &Row, target: u64) -> Decision {
+    if let Err(rejected) = waiting(rows, row, target) {
+        return rejected;
+    }
+    let body = CommandCanceled { n: row.n, sender: row.sender.clone(), target };
+    Decision::append(vec![Draft::by(actor(&row.sender), Place::default(), body)])
+}
+
+/// As with an interrupt, only the turn that the sender saw is ended: another one has begun since because of what
+/// was sent before.
+fn promote(session: &Session, rows: &[Row], row: &Row, target: u64, meant: Option<u32>) -> Decision {
+    if let Err(rejected) = waiting(rows, row, target) {
+        return rejected;
+    }
+    let open = session.turn.as_ref().filter(|turn| Some(turn.number) == meant);
+    let turn = open.map(|turn| turn.number);
+    let body = CommandPromoted { n: row.n, sender: row.sender.clone(), target, turn };
+    let place = turn.map_or(Place::default(), Place::turn);
+    let mut entries = vec![Draft::by(actor(&row.sender), place, body)];
+    entries.extend(open.map(|turn| interrupted(session, turn)).into_iter().flatten());
+    Decision { entries, drops_guest: open.is_some(), then: Then::Again }
 }
 
 fn answered(session: &Session, row: &Row, question: &str, value: &str) -> Decision {
@@ -83,11 +144,13 @@ fn answered(session: &Session, row: &Row, question: &str, value: &str) -> Decisi
     Decision::append(vec![entry])
 }
 
-/// The messages that can be taken in now, at most a batch.
-pub(crate) fn messages(rows: &[Row], turn: u32) -> (Vec<Draft>, Vec<u64>) {
-    let batch = rows.iter().filter_map(|row| match &row.command {
-        Command::Message { parts } => Some((row, parts)),
-        _ => None,
+/// The messages that can be taken in now, as they were edited: the one that was promoted last, alone; else at most
+/// a batch.
+pub(crate) fn messages(session: &Session, rows: &[Row], turn: u32) -> (Vec<Draft>, Vec<u64>) {
+    let promoted = session.promoted.iter().rev().find(|n| rows.iter().any(|row| row.n == **n));
+    let batch = rows.iter().filter(|row| promoted.is_none_or(|n| row.n == *n)).filter_map(|row| {
+        let Command::Message { parts } = &row.command else { return None };
+        Some((row, session.edits.get(&row.n).unwrap_or(parts)))
     });
     let mut bytes = 0;
     batch
@@ -128,10 +191,42 @@ pub(crate) fn actor(sender: &Sender) -> Actor {
 }
 
 pub(crate) fn take(session: &mut Session, n: u64) -> Applied {
-    if session.taken.insert(n) { Ok(()) } else { Err("its inbox row was taken in before") }
+    if !session.taken.insert(n) {
+        return Err("its inbox row was taken in before");
+    }
+    session.edits.remove(&n);
+    session.promoted.retain(|one| *one != n);
+    Ok(())
+}
+
+/// Takes a row in that is about another one, which was not taken in.
+fn take_about(session: &mut Session, n: u64, target: u64) -> Applied {
+    take(session, n)?;
+    if session.taken.contains(target) { Err("the message it is about was taken in before") } else { Ok(()) }
+}
+
+pub(crate) fn edited(session: &mut Session, body: &CommandEdited) -> Applied {
+    take_about(session, body.n, body.target)?;
+    session.edits.insert(body.target, body.after.clone());
+    Ok(())
+}
+
+pub(crate) fn canceled(session: &mut Session, body: &CommandCanceled) -> Applied {
+    take_about(session, body.n, body.target)?;
+    take(session, body.target)
+}
+
+pub(crate) fn promoted(session: &mut Session, body: &CommandPromoted) -> Applied {
+    take_about(session, body.n, body.target)?;
+    session.promoted.retain(|one| *one != body.target);
+    session.promoted.push(body.target);
+    Ok(())
 }
 
 pub(crate) fn message(session: &mut Session, entry: &Entry, body: &UserMessage) -> Applied {
+    if session.edits.get(&body.n).is_some_and(|edited| *edited != body.parts) {
+        return Err("it says something else than its newest edit");
+    }
     take(session, body.n)?;
     session.pending.messages.push(Message {
         n: body.n,

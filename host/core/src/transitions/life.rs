@@ -93,6 +93,9 @@ pub(crate) fn ended(session: &mut Session, how: Ended) -> Applied {
     if session.ended.is_some() {
         return Err("the session has ended before");
     }
+    if session.open_step().is_some() {
+        return Err("a step of it is open");
+    }
     session.ended = Some(how);
     Ok(())
 }

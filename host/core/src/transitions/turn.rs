@@ -54,7 +54,7 @@ pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, R
         return Ok(Decision::append(failure));
     }
     if let Some(WaitOn::Time { on_message: true, .. }) = &turn.waiting {
-        let (mut entries, commands) = inbox::messages(&rows, turn.number);
+        let (mut entries, commands) = inbox::messages(session, &rows, turn.number);
         if !entries.is_empty() {
             entries.push(Draft::system(Place::turn(turn.number), TurnSteered { commands }));
             return Ok(Decision::append(entries));
@@ -69,7 +69,7 @@ fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> D
         return Decision::then(Then::Idle(None));
     }
     let number = session.turns + 1;
-    let (mut entries, taken) = inbox::messages(rows, number);
+    let (mut entries, taken) = inbox::messages(session, rows, number);
     let mut commands: Vec<u64> = session.pending.messages.iter().map(|message| message.n).collect();
     commands.extend(taken);
     if commands.is_empty() {

@@ -3,11 +3,11 @@
 
 use rewake_core::codec::{Seal, seal};
 use rewake_core::command::{Command, Row};
-use rewake_core::decide::{Advance, Decision, Input, LoadInput};
+use rewake_core::decide::{Advance, Decision, Input, LoadInput, StepEnd, StepOutcome};
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{
-    Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ModelStarted, RequestedUse, StepStarted,
-    ToolStarted, ToolsRequested, TurnStarted, UserMessage,
+    Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ModelStarted, Next, RequestedUse,
+    StepStarted, ToolStarted, ToolsRequested, TurnStarted, UserMessage,
 };
 use rewake_core::ids::{Digest, HostId, Timestamp};
 use rewake_core::money::Usd;
@@ -31,15 +31,7 @@ impl Bench {
     /// Created and loaded.
     pub(crate) fn loaded() -> Self {
         let mut bench = Bench { session: Session::new(pins::session()), rows: 0 };
-        let load = LoadInput {
-            host: HostId::parse("host_laws").expect("it has the prefix and letters"),
-            host_version: "0.1.0".into(),
-            snapshot_seq: None,
-            folded: 1,
-            rejected: vec![],
-            again: None,
-        };
-        for input in [Input::Create(Box::new(pins::created())), Input::Load(load)] {
+        for input in [Input::Create(Box::new(pins::created())), Input::Load(load())] {
             let decision = decide(&bench.session, input).unwrap();
             bench.add_all(decision.entries).unwrap();
         }
@@ -111,18 +103,42 @@ impl Bench {
 
     /// What is due when these commands are in the inbox.
     pub(crate) fn due(&mut self, commands: Vec<Command>) -> Decision {
-        let rows = commands.into_iter().map(|command| {
+        let rows = self.sent(commands);
+        self.due_with(&rows)
+    }
+
+    /// Rows of these commands, sent by Ada.
+    pub(crate) fn sent(&mut self, commands: Vec<Command>) -> Vec<Row> {
+        let row = |command| {
             self.rows += 1;
             Row { n: self.rows, sender: Sender::Operator("ada".into()), command }
-        });
-        let advance = Advance {
-            rows: rows.collect(),
-            now: Timestamp(1_000),
-            seed: Digest::of(b"seed"),
-            running: false,
-            ready: false,
         };
+        commands.into_iter().map(row).collect()
+    }
+
+    /// What is due when these rows are in the inbox, and those that are taken in already.
+    pub(crate) fn due_with(&self, rows: &[Row]) -> Decision {
+        let advance = advance(1_000, rows.to_vec());
         decide(&self.session, Input::Advance(advance)).unwrap()
+    }
+
+    /// What is due then.
+    pub(crate) fn due_at(&self, now: i64, rows: Vec<Row>) -> Decision {
+        decide(&self.session, Input::Advance(advance(now, rows))).unwrap()
+    }
+
+    /// A host takes it up; returns what that writes.
+    pub(crate) fn load(&mut self) -> Vec<Draft> {
+        let entries = decide(&self.session, Input::Load(load())).unwrap().entries;
+        self.add_all(entries.clone()).unwrap();
+        entries
+    }
+
+    /// The open step ends well, and wants this next; returns what that writes.
+    pub(crate) fn ends(&mut self, next: Next) -> Vec<Draft> {
+        let entries = decide(&self.session, Input::StepEnd(ended(next))).unwrap().entries;
+        self.add_all(entries.clone()).unwrap();
+        entries
     }
 
     /// Through the gate; returns the entry's seq.
@@ -146,6 +162,44 @@ impl Bench {
         }
         Ok(())
     }
+}
+
+pub(crate) fn advance(now: i64, rows: Vec<Row>) -> Advance {
+    Advance { rows, now: Timestamp(now), seed: Digest::of(b"seed"), running: false, ready: false }
+}
+
+/// A host takes a session up.
+pub(crate) fn load() -> LoadInput {
+    LoadInput {
+        host: HostId::parse("host_laws").expect("it has the prefix and letters"),
+        host_version: "0.1.0".into(),
+        snapshot_seq: None,
+        folded: 1,
+        rejected: vec![],
+        again: None,
+    }
+}
+
+/// A step ended well that made no call.
+pub(crate) fn ended(next: Next) -> StepEnd {
+    let outcome = StepOutcome::Completed { next, state: None, calls: Default::default() };
+    StepEnd { outcome, ordinal: 0, observed: vec![], logs: None, rows: vec![] }
+}
+
+/// A snapshot's fields. Sessions are read and written in one way only: each other one compiles all of it again.
+pub(crate) fn snapshot(session: &Session) -> serde_json::Value {
+    let bytes = serde_json::to_vec(session).expect("a session is plain data");
+    serde_json::from_slice(&bytes).expect("it is JSON")
+}
+
+/// A message in the inbox.
+pub(crate) fn message(n: u64) -> Row {
+    let command = Command::Message { parts: vec![Part::text("more")] };
+    Row { n, sender: Sender::Operator("ada".into()), command }
+}
+
+pub(crate) fn kinds(entries: &[Draft]) -> Vec<&str> {
+    entries.iter().map(|draft| draft.fact.kind()).collect()
 }
 
 /// The digest of the use's arguments.

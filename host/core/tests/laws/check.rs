@@ -10,7 +10,7 @@ use rewake_core::limits::RERUNS_MAX;
 use rewake_wire::Usage;
 
 use crate::world::World;
-use crate::{contexts, imports, inbox, spend, starts};
+use crate::{changes, contexts, imports, inbox, spend, starts};
 
 /// Every law at once.
 pub(crate) fn all(world: &World) {
@@ -24,6 +24,9 @@ pub(crate) fn all(world: &World) {
     spend::it_adds_up(world);
     inbox::every_row_is_taken_once(world);
     inbox::interrupts_end_what_they_name(world);
+    changes::what_is_acknowledged_has_its_effect(world);
+    changes::steps_see_what_was_said_last(world);
+    changes::promoted_messages_come_alone_and_first(world);
     contexts::steps_are_given_what_was_taken(world);
     starts::hooks_hear_of_every_load(world);
     imports::they_stand_between_turns(world);

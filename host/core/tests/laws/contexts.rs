@@ -60,6 +60,7 @@ fn what_hooks_said_to_a_step_that_trapped_is_said_to_the_next() {
         messages: 2,
         crashes: vec![],
         mischief: vec![],
+        sneaks: vec![],
         snapshot_every: 0,
         unload_every: 0,
         cap_nanos: None,

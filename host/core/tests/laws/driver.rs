@@ -2,7 +2,7 @@
 //! in which a host must. Everything in it is lost when the host dies; nothing here tests anything.
 
 use rewake_core::codec::{Record, Seal, seal};
-use rewake_core::decide::{Advance, Decision, Input, LoadInput, Then};
+use rewake_core::decide::{Advance, Decision, Input, LoadInput, StepEnd, Then};
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::fact::{CallRetried, Decision as Verdict, Fact, HookVerdict, Source};
 use rewake_core::firing::Firing;
@@ -116,14 +116,23 @@ impl<'w> Driver<'w> {
         decision
     }
 
-    /// Decides and commits.
+    /// Decides and commits; decides again, if somebody changed a message meanwhile that was to be taken in.
     pub(crate) fn take(&mut self, input: Input) -> Decision {
-        let decision = self.decide(input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let before = (self.session.clone(), self.ready, self.staged.clone());
+        let decision = self.decide(input.clone()).unwrap_or_else(|refusal| panic!("{refusal}"));
         for draft in decision.entries.clone() {
             self.seal(draft);
         }
-        self.commit();
-        decision
+        self.world.sneak(&self.staged);
+        if self.world.commit(std::mem::take(&mut self.staged)) {
+            return decision;
+        }
+        (self.session, self.ready, self.staged) = before;
+        self.take(match input {
+            Input::Advance(advance) => Input::Advance(self.advance(advance.running)),
+            Input::StepEnd(end) => Input::StepEnd(StepEnd { rows: self.advance(true).rows, ..end }),
+            other => panic!("{other:?} takes no message in"),
+        })
     }
 
     /// Decides on what a guest wants recorded, and keeps it for the next commit.
@@ -146,7 +155,8 @@ impl<'w> Driver<'w> {
     }
 
     pub(crate) fn commit(&mut self) {
-        self.world.commit(std::mem::take(&mut self.staged));
+        let is_written = self.world.commit(std::mem::take(&mut self.staged));
+        assert!(is_written, "what a guest does takes no message in");
     }
 
     pub(crate) fn advance(&self, running: bool) -> Advance {

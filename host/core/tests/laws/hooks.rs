@@ -5,7 +5,7 @@ use rewake_core::decide::{Decision as Due, StepEnd, StepOutcome, Then};
 use rewake_core::entry::Place;
 use rewake_core::fact::{
     AgentMessage, Asker, Changes, Decision as Verdict, Fact, HookEvent, HookPin, HookVerdict, Next, OnError,
-    Question, QuestionAsked, TurnWaiting, WaitOn,
+    Question, QuestionAsked, TurnWaiting, UserMessage, WaitOn,
 };
 use rewake_core::firing::{Firing, Occasion};
 use rewake_core::limits::{CONTEXTS_BYTES_MAX, STOP_ROUNDS_MAX};
@@ -14,7 +14,7 @@ use rewake_core::{ALLOW, CHOICES, Refusal, decide, question_id};
 
 use rewake_wire::Part;
 
-use crate::bench::{Bench, STEP, USE, bound, hook_started, model_started, tool_started, verdict};
+use crate::bench::{Bench, STEP, USE, bound, hook_started, message, model_started, tool_started, verdict};
 use crate::pins::{self, GUARD};
 
 /// The hook that these tests add to the pins.
@@ -74,6 +74,64 @@ fn a_turn_of_blocked_messages_ends_without_a_step() {
     let due = bench.due(vec![]);
     assert_eq!(kinds(&due), ["turn.failed"]);
     assert!(matches!(&due.entries[0].fact, Fact::TurnFailed(body) if body.code == "prompt_blocked"));
+}
+
+/// One of two messages is refused: the step is given the other.
+#[test]
+fn a_refused_message_is_left_out_and_the_rest_goes_on() {
+    let mut bench = Bench::in_turn();
+    let sender = rewake_wire::Sender::System;
+    bench.add(Place::turn(1), UserMessage { n: 2, sender, parts: vec![] }).unwrap();
+    let mut bench = with(bench, HookEvent::UserPromptSubmit);
+    let first = answers(&mut bench, Verdict::Block, Changes::default());
+    let second = answers(&mut bench, Verdict::None, Changes::default());
+    assert_eq!([first.occasion, second.occasion], [Occasion::Prompt(1), Occasion::Prompt(2)]);
+    let due = bench.due(vec![]);
+    let Fact::StepStarted(started) = &due.entries[0].fact else { panic!("{due:?}") };
+    assert_eq!(started.input.messages.iter().map(|one| one.n).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn a_refused_message_ends_no_wait_and_no_turn_that_has_begun() {
+    let mut bench = with(Bench::in_step(), HookEvent::UserPromptSubmit);
+    let until = Some(rewake_core::ids::Timestamp(5_000));
+    bench.ends(Next::Wait { until, on_message: true });
+    let steered = bench.due_at(1_000, vec![message(2)]);
+    bench.add_all(steered.entries).unwrap();
+    answers(&mut bench, Verdict::Block, Changes::default());
+    assert_eq!(bench.due(vec![]).then, Then::Idle(until));
+    assert_eq!(kinds(&bench.due_at(5_000, vec![])), ["step.started"]);
+}
+
+/// What hooks add stands in the order of their declarations, whoever answers first; a reason before a context.
+#[test]
+fn what_hooks_add_is_in_their_order() {
+    let mut bench = with(with(Bench::in_turn(), HookEvent::Stop), HookEvent::Stop);
+    let started = bench.due(vec![]);
+    bench.add_all(started.entries).unwrap();
+    done(&mut bench);
+    for firing in fired(bench.due(vec![])).into_iter().rev() {
+        let start = bench.record(firing.place, firing.started()).unwrap();
+        let said = |what: &str| Some(format!("{what} of {}", firing.hook));
+        let (reason, context) = (said("reason"), said("context"));
+        let verdict = verdict(start, firing.hook, Verdict::Block, firing.binding);
+        bench.record(firing.place, HookVerdict { reason, context, ..verdict }).unwrap();
+    }
+    let heard: Vec<_> = bench.session.heard.iter().map(|heard| heard.text.as_str()).collect();
+    assert_eq!(heard, ["reason of 5", "context of 5", "reason of 6", "context of 6"]);
+}
+
+/// The matcher of SessionEnd is tried on how it ended; each hook hears of it once.
+#[test]
+fn the_end_is_told_to_those_it_is_for() {
+    for (matcher, hears) in [("stopped", true), ("failed", false), ("*", true)] {
+        let mut bench = with(Bench::in_turn(), HookEvent::SessionEnd);
+        bench.session.created.as_mut().expect("it is created").hooks[ADDED as usize].matcher = matcher.into();
+        assert!(!bench.session.has_farewells(), "it has not ended");
+        let stop = bench.due(vec![Command::Stop { reason: "enough".into() }]);
+        bench.add_all(stop.entries).unwrap();
+        assert_eq!(bench.session.has_farewells(), hears, "{matcher}");
+    }
 }
 
 #[test]

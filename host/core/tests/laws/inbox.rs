@@ -11,7 +11,7 @@ use crate::world::World;
 
 pub(crate) fn every_row_is_taken_once(world: &World) {
     let mut taken: BTreeMap<u64, u32> = BTreeMap::new();
-    for n in world.facts().filter_map(Fact::row) {
+    for n in world.facts().flat_map(Fact::rows) {
         *taken.entry(n).or_default() += 1;
     }
     let rows: BTreeMap<u64, u32> = world.rows.iter().map(|row| (row.n, 1)).collect();
@@ -31,6 +31,12 @@ pub(crate) fn interrupts_end_what_they_name(world: &World) {
                 interrupted = open;
             }
             Fact::UserStop(_) => interrupted = open,
+            Fact::CommandPromoted(body) if body.turn.is_some() => {
+                let sent = &world.rows[body.n as usize - 1].command;
+                assert_eq!(sent, &Command::Promote { target: body.target, turn: body.turn });
+                assert_eq!(open, body.turn, "a promotion ends the turn it names");
+                interrupted = open;
+            }
             Fact::CommandRejected(body) => {
                 if let Command::Interrupt { turn } = &world.rows[body.n as usize - 1].command {
                     let is_stopped = interrupted.is_some() || world.view.ended.is_some();

@@ -3,10 +3,13 @@
 //! store, no guest and no clock.
 
 mod bench;
+mod changes;
 mod check;
+mod claims;
 mod contexts;
 mod corrupt;
 mod driver;
+mod ends;
 mod gate;
 mod golden;
 mod grants;
@@ -15,6 +18,7 @@ mod hooks;
 mod http;
 mod imports;
 mod inbox;
+mod judges;
 mod life;
 mod logs;
 mod once;
@@ -25,4 +29,8 @@ mod reruns;
 mod runs;
 mod spend;
 mod starts;
+mod untrusted;
+mod values;
+mod views;
+mod waits;
 mod world;

@@ -19,6 +19,7 @@ fn one_use(tool: usize, crash: u8) -> World {
         messages: 1,
         crashes: vec![crash],
         mischief: vec![],
+        sneaks: vec![],
         snapshot_every: 0,
         unload_every: 0,
         cap_nanos: None,

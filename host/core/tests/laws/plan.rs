@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) crashes: Vec<u8>,
     /// Moments between one thing that people do at a bad time and the next.
     pub(crate) mischief: Vec<(u8, Mischief)>,
+    /// What happens to a message between deciding to take it in and the commit, one after the other.
+    pub(crate) sneaks: Vec<Option<Change>>,
     /// Commits between two snapshots; 0: none.
     pub(crate) snapshot_every: u8,
     /// Every so many idle moments the session is unloaded; 0: never.
@@ -96,6 +98,16 @@ pub(crate) enum Mischief {
     Interrupt,
     InterruptEarlier,
     Stop,
+    Change(Change),
+}
+
+/// What can be done about a message that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    Edit,
+    Cancel,
+    Promote,
+    PromoteLate,
 }
 
 /// Deterministic: the same cases in every run; a failing one becomes a named test.
@@ -119,6 +131,7 @@ pub(crate) fn quiet() -> impl Strategy<Value = Plan> {
             messages,
             crashes: vec![],
             mischief: vec![],
+            sneaks: vec![],
             snapshot_every,
             unload_every,
             cap_nanos: None,
@@ -130,11 +143,13 @@ pub(crate) fn quiet() -> impl Strategy<Value = Plan> {
 /// A run with crashes, and people who send what they like when they like.
 pub(crate) fn wild() -> impl Strategy<Value = Plan> {
     let crashes = prop::collection::vec(0..40u8, 0..10);
-    let mischief = prop::collection::vec((0..25u8, mischief()), 0..10);
+    let mischief = prop::collection::vec((0..25u8, mischief()), 0..14);
+    let sneaks = prop::collection::vec(prop::option::of(change()), 0..6);
     let cap = prop::option::of(0..4_000u64);
-    (quiet(), crashes, mischief, cap).prop_map(|(plan, crashes, mischief, cap_nanos)| Plan {
+    (quiet(), crashes, mischief, sneaks, cap).prop_map(|(plan, crashes, mischief, sneaks, cap_nanos)| Plan {
         crashes,
         mischief,
+        sneaks,
         cap_nanos,
         calm: false,
         ..plan
@@ -189,5 +204,15 @@ fn mischief() -> impl Strategy<Value = Mischief> {
         6 => Just(Mischief::Interrupt),
         3 => Just(Mischief::InterruptEarlier),
         1 => Just(Mischief::Stop),
+        10 => change().prop_map(Mischief::Change),
+    ]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        4 => Just(Change::Edit),
+        2 => Just(Change::Cancel),
+        2 => Just(Change::Promote),
+        1 => Just(Change::PromoteLate),
     ]
 }

@@ -20,6 +20,7 @@ fn deadly(ops: Vec<Op>) -> World {
         messages: 1,
         crashes: vec![],
         mischief: vec![],
+        sneaks: vec![],
         snapshot_every: 3,
         unload_every: 0,
         cap_nanos: None,

@@ -99,13 +99,20 @@ fn the_random_runs_reach_what_they_are_to_try() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::new(config(1));
     let mut kinds = std::collections::BTreeSet::new();
-    let mut crashes = 0;
+    let (mut crashes, mut refused, mut overtaken, mut interrupted) = (0, 0, 0, 0);
     for _ in 0..150 {
         let world = run(wild().new_tree(&mut runner).expect("a plan").current());
         crashes += world.crashes;
+        refused += world.refused;
+        overtaken += world.overtaken;
+        let ends = |fact: &&Fact| matches!(fact, Fact::CommandPromoted(body) if body.turn.is_some());
+        interrupted += world.facts().filter(ends).count();
         kinds.extend(world.facts().map(|fact| fact.kind().to_owned()));
     }
     assert!(crashes > 150, "{crashes} crashes");
+    // Messages are changed before they are taken in, while they are, and too late.
+    let changes = (refused, overtaken, interrupted);
+    assert!(refused > 5 && overtaken > 30 && interrupted > 10, "{changes:?}");
     let unreached: Vec<_> = rewake_core::fact::KINDS
         .iter()
         .map(|(kind, _)| *kind)

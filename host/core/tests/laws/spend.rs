@@ -14,7 +14,7 @@ use rewake_core::money::Usd;
 use rewake_core::{Refusal, Session};
 use rewake_wire::Usage;
 
-use crate::bench::{Bench, USE};
+use crate::bench::{Bench, USE, snapshot};
 use crate::world::World;
 use crate::{pins, plan};
 
@@ -70,7 +70,7 @@ fn the_random_runs_come_to_caps_retries_and_losses() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::new(plan::config(1));
     let (mut not_sent, mut retried, mut died) = (0, 0, 0);
-    for _ in 0..200 {
+    for _ in 0..300 {
         let world = crate::driver::run(plan::wild().new_tree(&mut runner).expect("a plan").current());
         for fact in world.facts() {
             match fact {
@@ -237,14 +237,14 @@ fn absurd_amounts_do_not_overflow() {
 #[test]
 fn a_snapshot_of_before_is_read() {
     let (bench, _) = Bench::asking();
-    let mut value = serde_json::to_value(&bench.session).unwrap();
+    let mut value = snapshot(&bench.session);
     let fields = value.as_object_mut().unwrap();
     for field in ["spent", "asked"] {
         assert!(fields.remove(field).is_some(), "{field}");
     }
     let turn = fields["turn"].as_object_mut().unwrap();
     assert!(turn.remove("spent").is_some());
-    let read: Session = serde_json::from_value(value).unwrap();
+    let read: Session = serde_json::from_slice(&serde_json::to_vec(&value).unwrap()).unwrap();
     assert_eq!((read.spent, &read.asked), (Usd::ZERO, &Default::default()));
 }
 
@@ -261,6 +261,16 @@ fn a_turn_says_what_it_cost() {
     assert_eq!(serde_json::to_value(&body).unwrap()["cost"], 250);
     let free = TurnCompleted { cost: Usd::ZERO, ..body };
     assert!(serde_json::to_value(&free).unwrap().get("cost").is_none());
+}
+
+/// Nobody knows what the call cost that is lost with its turn.
+#[test]
+fn a_turn_that_is_cut_short_counts_what_was_reserved() {
+    let mut bench = Bench::in_step();
+    bench.record(place(1), started(600)).unwrap();
+    let due = bench.due(vec![rewake_core::command::Command::Interrupt { turn: 1 }]);
+    let last = due.entries.last().map(|draft| &draft.fact);
+    assert!(matches!(last, Some(Fact::TurnInterrupted(body)) if body.cost == Usd::from_nanos(600)));
 }
 
 /// What is kept of requests is what the next one goes on from.

@@ -88,6 +88,7 @@ fn unloaded(crashes: Vec<u8>) -> World {
         messages: 3,
         crashes,
         mischief: vec![],
+        sneaks: vec![],
         snapshot_every: 0,
         unload_every: 1,
         cap_nanos: None,

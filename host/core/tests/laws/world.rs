@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use rewake_core::codec::{Record, open};
-use rewake_core::command::{Command, Row};
+use rewake_core::command::{Command, Row, Target};
 use rewake_core::entry::Entry;
 use rewake_core::fact::{Fact, WaitOn};
 use rewake_core::ids::{Digest, Head, SessionId, Timestamp};
@@ -12,7 +12,7 @@ use rewake_core::{Session, fold};
 use rewake_wire::{Part, Sender};
 
 use crate::pins;
-use crate::plan::{Mischief, Plan};
+use crate::plan::{Change, Mischief, Plan};
 
 /// The host is dead.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct World {
     records: Vec<Record>,
     /// The last seq of every transaction.
     pub(crate) commits: Vec<u64>,
-    snapshot: Option<String>,
+    snapshot: Option<Vec<u8>>,
     pub(crate) rows: Vec<Row>,
     /// The fold of what is committed.
     pub(crate) view: Session,
@@ -53,6 +53,11 @@ pub(crate) struct World {
     readings: u64,
     crashes_left: VecDeque<u8>,
     mischief_left: VecDeque<(u8, Mischief)>,
+    sneaks_left: VecDeque<Option<Change>>,
+    /// Commands about messages that were refused, as those were taken in or taken back.
+    pub(crate) refused: u32,
+    /// Appends that were refused, as somebody had changed a message that they took in.
+    pub(crate) overtaken: u32,
     messages_left: u32,
     idles: u8,
     pub(crate) crashes: u32,
@@ -76,6 +81,9 @@ impl World {
             readings: 0,
             crashes_left: plan.crashes.iter().copied().collect(),
             mischief_left: plan.mischief.iter().copied().collect(),
+            sneaks_left: plan.sneaks.iter().copied().collect(),
+            refused: 0,
+            overtaken: 0,
             messages_left: plan.messages,
             idles: 0,
             crashes: 0,
@@ -84,9 +92,16 @@ impl World {
         }
     }
 
-    /// One transaction.
-    pub(crate) fn commit(&mut self, staged: Vec<(Entry, Record)>) {
-        let Some((last, _)) = staged.last() else { return };
+    /// One transaction. False, and nothing is written: it takes a message in, and not what is about it.
+    pub(crate) fn commit(&mut self, staged: Vec<(Entry, Record)>) -> bool {
+        let Some((last, _)) = staged.last() else { return true };
+        let taken: Vec<u64> = staged.iter().flat_map(|(entry, _)| entry.fact.rows()).collect();
+        let is_left = |row: &&Row| !self.view.taken.contains(row.n) && !taken.contains(&row.n);
+        let mut about = self.rows.iter().filter(is_left).filter_map(|row| row.command.target());
+        if about.any(|target| taken.contains(&target)) {
+            self.overtaken += 1;
+            return false;
+        }
         self.commits.push(last.seq);
         for (entry, record) in staged {
             self.view.apply(&entry).expect("what was decided applies");
@@ -95,7 +110,21 @@ impl World {
         }
         let every = usize::from(self.plan.snapshot_every);
         if every > 0 && self.commits.len().is_multiple_of(every) {
-            self.snapshot = Some(serde_json::to_string(&self.view).expect("a session is plain data"));
+            self.snapshot = Some(serde_json::to_vec(&self.view).expect("a session is plain data"));
+        }
+        true
+    }
+
+    /// Somebody changes a message after it was decided to take it in, and before that is committed.
+    pub(crate) fn sneak(&mut self, staged: &[(Entry, Record)]) {
+        let taken = staged.iter().find_map(|(entry, _)| match &entry.fact {
+            Fact::UserMessage(body) => Some(body.n),
+            _ => None,
+        });
+        if let Some(n) = taken
+            && let Some(change) = self.sneaks_left.pop_front().flatten()
+        {
+            self.change(n, change);
         }
     }
 
@@ -112,7 +141,7 @@ impl World {
         let from_start = fold(self.id.clone(), &stored).expect("what was committed folds");
         let Some(snapshot) = &self.snapshot else { return (from_start, None, stored.len() as u64) };
         let mut session: Session =
-            serde_json::from_str(snapshot).expect("a snapshot is read as it was written");
+            serde_json::from_slice(snapshot).expect("a snapshot is read as it was written");
         let at = session.head.seq;
         let tail = &stored[at as usize..];
         for entry in tail {
@@ -165,13 +194,56 @@ impl World {
         self.now.0 as u64 + self.readings
     }
 
-    /// Puts a command into the inbox; one to an ended session is refused, as the store would.
+    /// Puts a command into the inbox; one to an ended session, or about a message that does not wait, is refused,
+    /// as the store would.
     pub(crate) fn insert(&mut self, command: Command) {
         command.check().expect("people send what is within its bounds");
-        if self.view.ended.is_none() {
-            let n = self.rows.len() as u64 + 1;
-            self.rows.push(Row { n, sender: Sender::Operator("ada".into()), command });
+        let sender = Sender::Operator("ada".into());
+        if self.view.ended.is_some() {
+            return;
         }
+        if let Some(n) = command.target() {
+            let row = &self.rows[n as usize - 1];
+            let target = Target {
+                n,
+                sender: row.sender.clone(),
+                is_message: matches!(row.command, Command::Message { .. }),
+                is_canceled: self.rows.iter().any(|row| row.command == Command::Cancel { target: n }),
+                is_taken: self.view.taken.contains(n),
+            };
+            if target.admit(&sender).is_err() {
+                self.refused += 1;
+                return;
+            }
+        }
+        let n = self.rows.len() as u64 + 1;
+        self.rows.push(Row { n, sender, command });
+    }
+
+    /// Does something about a message.
+    fn change(&mut self, target: u64, change: Change) {
+        let parts = vec![Part::text(format!("edited by {}", self.rows.len() + 1))];
+        let turn = self.view.turn.as_ref().map(|turn| turn.number);
+        self.insert(match change {
+            Change::Edit => Command::Edit { target, parts },
+            Change::Cancel => Command::Cancel { target },
+            Change::Promote => Command::Promote { target, turn },
+            Change::PromoteLate => Command::Promote { target, turn: Some(self.view.turns.saturating_sub(1)) },
+        });
+    }
+
+    /// The message that was sent last, whatever became of it; or else a new one.
+    fn newest_message(&mut self) -> u64 {
+        // Now and then one that does not wait any more.
+        let is_any = self.rows.len().is_multiple_of(4);
+        let waits = |row: &&Row| {
+            matches!(row.command, Command::Message { .. }) && (is_any || !self.view.taken.contains(row.n))
+        };
+        let newest = self.rows.iter().rev().find(waits).map(|row| row.n);
+        newest.unwrap_or_else(|| {
+            self.message();
+            self.rows.len() as u64
+        })
     }
 
     fn mischief(&mut self) {
@@ -189,6 +261,11 @@ impl World {
                 self.insert(Command::Interrupt { turn: self.view.turns.saturating_sub(1) });
             }
             Mischief::Stop => self.insert(Command::Stop { reason: "enough".into() }),
+            Mischief::Change(_) if self.view.ended.is_some() => {}
+            Mischief::Change(change) => {
+                let target = self.newest_message();
+                self.change(target, change);
+            }
         }
     }
 

@@ -7,12 +7,22 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rewake_core::limits::cut;
+
 /// The widest piece of a line that is shown, in characters; the rest of a longer line is cut.
 const SHOWN_CHARS_MAX: usize = 100;
 /// The longest name that a message repeats, in characters.
 const QUOTED_CHARS_MAX: usize = 80;
 /// Problems shown of one file; more would bury the first.
 const PROBLEMS_SHOWN_MAX: usize = 20;
+/// Problems of one file that are kept: each takes a look through the file for its place.
+pub(super) const PROBLEMS_MAX: usize = 200;
+/// Bytes of a line that are kept before and after the place that is meant.
+const LINE_BYTES_MAX: usize = 4 << 10;
+/// Bytes of a message that are shown: libraries repeat what they do not know, however long it is.
+const MESSAGE_BYTES_MAX: usize = 1_000;
+/// Characters of a name that may be meant as another: nobody mistypes a longer one by so little.
+const NEAR_CHARS_MAX: usize = 80;
 
 /// Everything that was found wrong with a file or a bundle; at least one problem.
 ///
@@ -44,8 +54,10 @@ pub struct Place {
     pub column: usize,
     /// How many characters are meant; at least 1.
     pub width: usize,
-    /// The line, as it stands in the file.
+    /// The line, as it stands in the file; of a long one, what is around the place.
     pub text: String,
+    /// Characters of the line before that.
+    skipped: usize,
 }
 
 /// A value that was refused, before it is known where it stands.
@@ -114,6 +126,7 @@ impl fmt::Display for Error {
         }
         match self.problems.len().saturating_sub(PROBLEMS_SHOWN_MAX) {
             0 => Ok(()),
+            _ if self.problems.len() >= PROBLEMS_MAX => f.write_str("\n\n… and many more"),
             more => write!(f, "\n\n… and {more} more"),
         }
     }
@@ -121,8 +134,9 @@ impl fmt::Display for Error {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (file, message) = (harmless(&self.file), harmless(&self.message));
-        let help = self.help.as_deref().map(harmless);
+        let bounded = |text: &str| harmless(&cut(text, MESSAGE_BYTES_MAX));
+        let (file, message) = (bounded(&self.file), bounded(&self.message));
+        let help = self.help.as_deref().map(bounded);
         let Some(place) = &self.place else {
             write!(f, "{file}: {message}")?;
             return match &help {
@@ -147,7 +161,7 @@ impl Place {
     /// The part of the line to show, where the caret starts in it, and how long the caret is.
     fn window(&self) -> (String, usize, usize) {
         let chars: Vec<char> = harmless(&self.text).chars().collect();
-        let column = (self.column - 1).min(chars.len());
+        let column = (self.column - 1).saturating_sub(self.skipped).min(chars.len());
         let start =
             if chars.len() <= SHOWN_CHARS_MAX { 0 } else { column.saturating_sub(SHOWN_CHARS_MAX / 2) };
         let shown: String = chars[start..].iter().take(SHOWN_CHARS_MAX).collect();
@@ -225,11 +239,14 @@ impl SourceText {
         let end = self.floor(span.end).max(start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |length| start + length);
+        let kept_start = line_start.max(self.floor(start.saturating_sub(LINE_BYTES_MAX)));
+        let kept_end = line_end.min(self.floor(start.saturating_add(LINE_BYTES_MAX)));
         Place {
             line: self.text[..line_start].matches('\n').count() + 1,
             column: self.text[line_start..start].chars().count() + 1,
             width: self.text[start..end.min(line_end)].chars().count().max(1),
-            text: self.shown(line_start..line_end).trim_end_matches('\r').to_owned(),
+            text: self.shown(kept_start..kept_end).trim_end_matches('\r').to_owned(),
+            skipped: self.text[line_start..kept_start].chars().count(),
         }
     }
 
@@ -267,9 +284,11 @@ pub fn quote_all<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The known name a person most likely meant.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (wrong.chars().count() / 3).clamp(1, 3);
+    let chars = wrong.chars().count();
+    let allowed = (chars / 3).clamp(1, 3);
     known
         .into_iter()
+        .filter(|name| chars <= NEAR_CHARS_MAX && name.chars().count().abs_diff(chars) <= allowed)
         .map(|name| (strsim::damerau_levenshtein(&wrong.to_lowercase(), &name.to_lowercase()), name))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
@@ -281,9 +300,11 @@ fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' => ' ',
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-                '\u{fffd}'
-            }
+            '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}' => '\u{fffd}',
             c if c.is_control() => '\u{fffd}',
             c => c,
         })

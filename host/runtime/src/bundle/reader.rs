@@ -10,7 +10,7 @@ use rewake_core::money::Usd;
 use serde_spanned::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
-use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
+use super::error::{Error, Invalid, PROBLEMS_MAX, Problem, SourceText, nearest, quote, quote_all};
 
 /// A document being read, and the problems found so far.
 pub struct Document<'a> {
@@ -38,6 +38,7 @@ pub fn parse(source: &SourceText) -> Result<Spanned<DeTable<'_>>, Error> {
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let problems: Vec<Problem> = errors
         .iter()
+        .take(PROBLEMS_MAX)
         .map(|error| {
             let invalid = Invalid::new(format!("not valid TOML: {}", error.message()));
             source.problem(error.span().unwrap_or(0..0), invalid)
@@ -54,7 +55,10 @@ impl<'a> Document<'a> {
 
     /// Reports something that is wrong at these bytes.
     pub fn report(&self, span: Range<usize>, invalid: Invalid) {
-        self.problems.borrow_mut().push(self.source.problem(span, invalid));
+        let mut problems = self.problems.borrow_mut();
+        if problems.len() < PROBLEMS_MAX {
+            problems.push(self.source.problem(span, invalid));
+        }
     }
 
     /// The table that is the whole document.

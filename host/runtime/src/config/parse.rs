@@ -43,20 +43,33 @@ pub(super) fn rules(text: &str, file: &Path) -> Result<Rules, Error> {
     Ok(Rules { file, source, dirs, allow, config, hooks, limits, models, ca_file, warnings })
 }
 
-/// What stands behind the first `=` of each line; all of a line that has none and is no table's head.
+/// What stands behind the first `=` of each line; all of a line that has none and is no table's head; and all that
+/// follows a value which does not end on its line, since nobody knows where that is.
 fn values_of_lines(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut hidden = Vec::new();
     for line in text.split_inclusive('\n') {
         let start = match line.find('=') {
             Some(equals) => equals + 1,
-            None if line.trim_start().starts_with('[') => line.len(),
+            None if line.trim_start().starts_with('[') && !goes_on(line) => line.len(),
             None => 0,
         };
+        if goes_on(&line[start..]) {
+            hidden.push(at + start..text.len());
+            break;
+        }
         hidden.push(at + start..at + line.len());
         at += line.len();
     }
     hidden
+}
+
+/// Whether a value may go on behind the end of its line. Comments count as well: then more is hidden than need be.
+fn goes_on(value: &str) -> bool {
+    let count = |of: &[char]| value.matches(of).count();
+    let is_odd = |quote: char| count(&[quote]) % 2 == 1;
+    let has_lines = ["\"\"\"", "'''"].iter().any(|quotes| value.contains(quotes));
+    has_lines || is_odd('"') || is_odd('\'') || count(&['[', '{']) != count(&[']', '}'])
 }
 
 /// Where the values below `[config]` stand.

@@ -16,7 +16,19 @@ use crate::loaded::Leave;
 /// How a driver came to its end, and what the next one of the session gets of it.
 pub(crate) struct Drove {
     pub(crate) driven: Driven,
+    pub(crate) lease: Left,
     pub(crate) leave: mpsc::Receiver<Leave>,
+}
+
+/// What a driver left of its session's lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing.
+    GivenBack,
+    /// It may still be this host's, which does nothing under it any more.
+    Held,
+    /// Something is still being done under it: it must run out by itself.
+    Busy,
 }
 
 /// How a driver came to its end.
@@ -93,7 +105,10 @@ impl Driver {
         self.running = None;
         let gone = match fatal {
             Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => return Driven::Again(Again::Lease),
-            Fatal::Store(error @ (StoreError::Unknown(_) | StoreError::RowTaken { .. })) => {
+            Fatal::Store(
+                error
+                @ (StoreError::Unknown(_) | StoreError::RowTaken { .. } | StoreError::RowChanged { .. }),
+            ) => {
                 return Driven::Again(Again::Store(error.to_string()));
             }
             // A session that is another host's by now has moved on: what does not fit is not its fault.

@@ -15,7 +15,7 @@ use crate::step::{Ended, StepReport};
 
 impl Driver {
     pub(super) async fn step_ended(&mut self, report: StepReport) -> Result<(), Fatal> {
-        let StepReport { end, ordinal, observed, logs } = report;
+        let StepReport { end, ordinal, observed, logs, .. } = report;
         let (outcome, saved) = match end {
             Ended::Told(outcome, saved) => (outcome, saved),
             Ended::Mismatch(mismatch) => return Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
@@ -32,8 +32,7 @@ impl Driver {
             Ended::Waiting => return self.step_waits(logs).await,
         };
         loop {
-            let through = self.cx.store.through(&self.cx.id).await?;
-            let rows = self.cx.store.pending(&self.cx.id).await?;
+            let (rows, through) = self.rows().await?;
             let end = StepEnd {
                 outcome: outcome.clone(),
                 ordinal,

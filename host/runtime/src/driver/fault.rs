@@ -1,6 +1,7 @@
 //! Faults: why a session takes no step here, as it is shown beside its status.
 
 use rewake_core::error::Corrupt;
+use rewake_store::StoreError;
 use rewake_wire::Fault;
 
 use super::Fatal;
@@ -15,6 +16,19 @@ pub(crate) fn corrupt_fault(corrupt: &Corrupt) -> Fault {
         got: String::new(),
         field: String::new(),
         detail: format!("the journal cannot be read back at entry {}: {}", corrupt.seq, corrupt.what),
+        host_version: HOST_VERSION.into(),
+    }
+}
+
+/// A store that contradicts itself about a session, as it is shown.
+pub(crate) fn stored_fault(error: &StoreError) -> Fault {
+    Fault {
+        reason: "corrupt".into(),
+        seq: None,
+        expected: String::new(),
+        got: String::new(),
+        field: String::new(),
+        detail: error.to_string(),
         host_version: HOST_VERSION.into(),
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use rewake_core::codec::{self, Record, Seal};
+use rewake_core::command::Row;
 use rewake_core::decide::{Decision, Input};
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
+use rewake_core::fact::Fact;
 use rewake_core::ids::Head;
 use rewake_core::session::Session;
 use rewake_core::{decide, view};
@@ -13,6 +15,9 @@ use rewake_store::{Append, Blob, Projection, SavedState, Store, StoreError};
 
 use super::Fatal;
 use crate::live::{Followers, Live};
+
+/// Salts that are fetched at once.
+const SALTS: usize = 64;
 
 /// The fold, and its unwritten end.
 pub(super) struct Ledger {
@@ -26,7 +31,28 @@ pub(super) struct Ledger {
     taken: Vec<u64>,
     blobs: Vec<Blob>,
     state: Option<SavedState>,
+    /// Where it goes back to, while messages are taken in that are not on the disk: somebody may still change them.
+    before: Option<Before>,
     followers: Followers,
+    /// Random bytes that were fetched and not used yet.
+    salts: Vec<[u8; 16]>,
+}
+
+/// The fold before messages were taken in, and how much was staged by then.
+struct Before {
+    session: Session,
+    entries: usize,
+    taken: usize,
+}
+
+/// What is left of what was to be written, if messages of it were changed meanwhile.
+struct Kept {
+    session: Session,
+    records: Vec<Record>,
+    entries: Vec<Entry>,
+    taken: Vec<u64>,
+    blobs: Vec<Blob>,
+    state: Option<SavedState>,
 }
 
 impl Ledger {
@@ -42,7 +68,9 @@ impl Ledger {
             taken: Vec::new(),
             blobs: Vec::new(),
             state: None,
+            before: None,
             followers,
+            salts: Vec::new(),
         }
     }
 
@@ -53,19 +81,34 @@ impl Ledger {
 
     /// Seals drafts and folds them; they are not on the disk yet.
     pub(super) fn stage(&mut self, drafts: Vec<Draft>) -> Result<Vec<Entry>, Fatal> {
+        if self.before.is_none() && drafts.iter().any(|draft| matches!(draft.fact, Fact::UserMessage(_))) {
+            let (entries, taken) = (self.entries.len(), self.taken.len());
+            self.before = Some(Before { session: self.session.clone(), entries, taken });
+        }
         let mut staged = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            let mut salt = [0; 16];
-            getrandom::fill(&mut salt).map_err(|error| Fatal::Host(format!("no randomness: {error}")))?;
-            let seal = Seal { epoch: self.epoch, at: self.store.now(), salt };
+            let seal = Seal { epoch: self.epoch, at: self.store.now(), salt: self.salt()? };
             let (entry, record) = codec::seal(&self.session.id, self.session.head, seal, draft)?;
             self.session.apply(&entry)?;
-            self.taken.extend(entry.fact.row());
+            self.taken.extend(entry.fact.rows());
             self.records.push(record);
             self.entries.push(entry.clone());
             staged.push(entry);
         }
         Ok(staged)
+    }
+
+    /// A salt that was never used. Some are fetched at once: each is a call of the kernel otherwise.
+    fn salt(&mut self) -> Result<[u8; 16], Fatal> {
+        if let Some(salt) = self.salts.pop() {
+            return Ok(salt);
+        }
+        let mut salts = [[0; 16]; SALTS];
+        getrandom::fill(salts.as_flattened_mut())
+            .map_err(|error| Fatal::Host(format!("no randomness: {error}")))?;
+        let [salt, others @ ..] = salts;
+        self.salts.extend(others);
+        Ok(salt)
     }
 
     /// Keeps a saved state; it goes to the disk with the step's completion.
@@ -84,10 +127,14 @@ impl Ledger {
     }
 
     /// Writes everything staged, in one transaction. `inbox_through`: refuse if a row has come since.
+    ///
+    /// With `Overtaken` the fold is what it was before the messages were taken in, and what was staged before them
+    /// is staged still: the caller decides again.
     pub(super) async fn flush(&mut self, inbox_through: Option<u64>) -> Result<(), Fatal> {
         if self.records.is_empty() {
             return Ok(());
         }
+        let kept = self.before.take().map(|before| self.kept(before));
         let append = Append {
             session: self.session.id.clone(),
             epoch: self.epoch,
@@ -99,7 +146,13 @@ impl Ledger {
             blobs: std::mem::take(&mut self.blobs),
             projection: Projection::of(&self.session),
         };
-        self.store.append(append).await?;
+        match (self.store.append(append).await, kept) {
+            (Err(StoreError::RowChanged { .. }), Some(kept)) => {
+                self.go_back(kept);
+                return Err(Fatal::Overtaken);
+            }
+            (written, _) => written?,
+        }
         self.durable = self.session.head;
         let entries = std::mem::take(&mut self.entries);
         if !self.followers.is_followed() {
@@ -112,6 +165,45 @@ impl Ledger {
         Ok(())
     }
 
+    /// What was staged before messages were taken in. No guest runs while they are, so that all that was staged
+    /// since is of deciding, and is decided again.
+    fn kept(&self, before: Before) -> Kept {
+        Kept {
+            session: before.session,
+            records: self.records[..before.entries].to_vec(),
+            entries: self.entries[..before.entries].to_vec(),
+            taken: self.taken[..before.taken].to_vec(),
+            blobs: self.blobs.clone(),
+            state: self.state.clone(),
+        }
+    }
+
+    /// Whether one of these rows is about a message that is taken in and not on the disk: then the fold goes back, as
+    /// it would be refused as too late, and is not.
+    pub(super) fn goes_back(&mut self, rows: &[Row]) -> bool {
+        let Some(before) = &self.before else { return false };
+        let staged = &self.taken[before.taken..];
+        // Those that were taken in before it are not on the disk either.
+        let is_new = |row: &&Row| !self.session.taken.contains(row.n);
+        let is_about = |row: &Row| row.command.target().is_some_and(|n| staged.contains(&n));
+        let is_overtaken = rows.iter().filter(is_new).any(is_about);
+        if let Some(before) = self.before.take_if(|_| is_overtaken) {
+            let kept = self.kept(before);
+            self.go_back(kept);
+        }
+        is_overtaken
+    }
+
+    fn go_back(&mut self, kept: Kept) {
+        let Kept { session, records, entries, taken, blobs, state } = kept;
+        self.session = session;
+        self.records = records;
+        self.entries = entries;
+        self.taken = taken;
+        self.blobs = blobs;
+        self.state = state;
+    }
+
     /// Stages and writes entries that end the session, if no row has come to the inbox since `through`.
     ///
     /// Returns false, with the fold as it was, if one has.
@@ -120,7 +212,8 @@ impl Ledger {
         let before = self.session.clone();
         self.stage(drafts)?;
         match self.flush(Some(through)).await {
-            Err(Fatal::Store(StoreError::InboxMoved { .. })) => {
+            // What has come may be about a message that was to be answered.
+            Err(Fatal::Store(StoreError::InboxMoved { .. } | StoreError::RowChanged { .. })) => {
                 self.session = before;
                 self.entries.clear();
                 Ok(false)

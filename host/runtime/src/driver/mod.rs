@@ -4,42 +4,40 @@
 mod driven;
 mod end;
 mod fault;
+mod inbox;
 mod ledger;
+mod running;
 
-use std::future::{Future, pending};
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rewake_core::command::Row;
 use rewake_core::decide::{Advance, Input, LoadInput, Then};
-use rewake_core::entry::{Draft, Entry, Place};
+use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::{Corrupt, Refusal};
 use rewake_core::fact::Fact;
-use rewake_core::firing::Firing;
 use rewake_core::ids::{Digest, Timestamp};
 use rewake_store::{Lease, SavedState, StoreError};
 use rewake_wire::Fault;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
-use tracing::debug;
 
-pub(crate) use self::driven::{Again, Driven, Drove};
-pub(crate) use self::fault::corrupt_fault;
-use self::fault::fault;
+pub(crate) use self::driven::{Again, Driven, Drove, Left};
+pub(crate) use self::fault::{corrupt_fault, stored_fault};
+use self::inbox::Inbox;
 use self::ledger::Ledger;
+use self::running::{Happened, Running, happens};
 use crate::HOST_VERSION;
 use crate::config::Watch;
 use crate::context::SessionContext;
-use crate::event::{Event, Port, Unrecorded};
-use crate::hooks::{self, Told};
+use crate::event::Event;
 use crate::lease::Keeper;
 use crate::live::{Followers, Gone, Live};
 use crate::load::Folded;
 use crate::loaded::Leave;
-use crate::spending::Spending;
-use crate::step::{self, StepReport, StepRun};
 
 /// How often the lease and the inbox are looked at, in milliseconds: what another process sends is taken in
 /// so soon.
@@ -61,6 +59,8 @@ pub(crate) enum Fatal {
     Refused(#[from] Refusal),
     #[error("the lease has run out")]
     LeaseLost,
+    #[error("a message was changed while it was taken in")]
+    Overtaken,
     #[error("{0}")]
     Host(String),
     #[error("{}", .0.detail)]
@@ -88,23 +88,6 @@ pub(crate) struct Options {
     pub(crate) snapshot_entries: u64,
 }
 
-/// What runs on the session's behalf.
-struct Running {
-    work: Pin<Box<dyn Future<Output = Finished> + Send>>,
-    events: mpsc::Receiver<Event>,
-}
-
-enum Finished {
-    Step(Box<StepReport>),
-    Fired(Result<(), Unrecorded>),
-}
-
-/// What comes of what runs.
-enum Happened {
-    Event(Event),
-    Finished(Finished),
-}
-
 /// What a driver does next.
 enum Flow {
     Wait(Option<Timestamp>),
@@ -128,8 +111,7 @@ pub(crate) struct Driver {
     ready: bool,
     /// The newest saved state, so that the next step need not read it.
     state: Option<SavedState>,
-    /// The newest inbox row there was when what is due was last decided.
-    seen_through: u64,
+    inbox: Inbox,
     snapshot_seq: u64,
     snapshot_entries: u64,
 }
@@ -162,27 +144,27 @@ impl Driver {
             running: None,
             ready: false,
             state: None,
-            seen_through: 0,
+            inbox: Inbox::default(),
             snapshot_seq: snapshot_seq.unwrap_or(0),
             snapshot_entries,
         };
+        driver.keeper.tell(driver.cx.held.clone());
         let driven = match driver.run(load).await {
             Ok(driven) => driven,
             Err(fatal) => driver.give_up(fatal).await,
         };
         driver.running = None;
         // Whoever drives it next must not meet what is still being done; the lease then runs out by itself.
-        let driven = match (driver.cx.quiesce().await, driven) {
-            (true, Driven::Again(again)) => Driven::Again(again),
-            (false, Driven::Again(again)) => Driven::Gone(again.gone()),
-            (is_quiet, gone) => {
-                if is_quiet {
-                    driver.keeper.release().await;
-                }
-                gone
+        let (driven, lease) = match (driver.cx.quiesce().await, driven) {
+            (true, Driven::Again(again)) => (Driven::Again(again), Left::Held),
+            (true, gone) => {
+                let is_given_back = driver.keeper.release().await;
+                (gone, if is_given_back { Left::GivenBack } else { Left::Held })
             }
+            (false, Driven::Again(again)) => (Driven::Gone(again.gone()), Left::Busy),
+            (false, gone) => (gone, Left::Busy),
         };
-        Drove { driven, leave: driver.leave }
+        Drove { driven, lease, leave: driver.leave }
     }
 
     async fn run(&mut self, load: LoadInput) -> Result<Driven, Fatal> {
@@ -220,7 +202,8 @@ impl Driver {
                     Happened::Event(event) => { self.handle(event).await?; self.is_ending() }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
-                () = self.wake.notified() => true,
+                // Who was told here is not told again when the rows are asked for.
+                () = self.wake.notified() => { self.inbox.forget(); true }
                 leave = self.leave.recv() => match self.leaves(leave, until).await? {
                     Some(why) => return self.let_go(why).await.map(Driven::Gone),
                     None => true,
@@ -241,18 +224,43 @@ impl Driver {
         if let Some(rules) = self.watch.changed() {
             self.ruled_anew = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
         }
-        Ok(self.cx.store.through(&self.cx.id).await? != self.seen_through)
+        let moved = self.cx.store.through(&self.cx.id).await? != self.inbox.through();
+        if moved {
+            self.inbox.forget();
+        }
+        Ok(moved)
     }
 
-    /// Does everything that is due, until a guest runs or there is nothing.
+    /// The inbox's untaken rows, and the greatest number of all.
+    async fn rows(&mut self) -> Result<(Vec<Row>, u64), Fatal> {
+        Ok(self.inbox.rows(&*self.cx.store, &self.ledger.session, &self.wake).await?)
+    }
+
+    /// Does everything that is due, until a guest runs or there is nothing. A message that somebody changed while it
+    /// was taken in is taken in again, as it is then.
     async fn advance(&mut self) -> Result<Flow, Fatal> {
         loop {
-            let through = self.cx.store.through(&self.cx.id).await?;
-            self.seen_through = through;
+            match self.advance_on().await {
+                // Nothing ran since: the fold is what it was before, and a step that was made ready is not there.
+                Err(Fatal::Overtaken) => {
+                    self.ready = false;
+                    self.inbox.forget();
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn advance_on(&mut self) -> Result<Flow, Fatal> {
+        loop {
+            let (rows, through) = self.rows().await?;
+            if self.ledger.goes_back(&rows) {
+                return Err(Fatal::Overtaken);
+            }
             let mut seed = Digest::default();
             getrandom::fill(&mut seed.0).map_err(|error| Fatal::Host(format!("no randomness: {error}")))?;
             let input = Input::Advance(Advance {
-                rows: self.cx.store.pending(&self.cx.id).await?,
+                rows,
                 now: self.cx.store.now(),
                 seed,
                 running: self.running.is_some(),
@@ -276,6 +284,8 @@ impl Driver {
                     self.fire(firings).await?;
                     return Ok(Flow::Wait(None));
                 }
+                // What another process has sent meanwhile is not left for the next look.
+                Then::Idle(_) if self.running.is_none() && !self.inbox.is_fresh() => self.inbox.forget(),
                 Then::Idle(until) => {
                     self.ledger.flush(None).await?;
                     return Ok(Flow::Wait(until));
@@ -297,7 +307,11 @@ impl Driver {
             .iter()
             .any(|draft| matches!(draft.fact, Fact::SessionStopped(_) | Fact::SessionFailed(_)));
         if ends_session {
-            return self.ledger.end(entries, through).await;
+            let ended = self.ledger.end(entries, through).await?;
+            if !ended {
+                self.inbox.forget();
+            }
+            return Ok(ended);
         }
         let ends_turn = entries
             .last()
@@ -311,65 +325,6 @@ impl Driver {
             self.snapshot(self.snapshot_entries).await?;
         }
         Ok(true)
-    }
-
-    async fn run_step(&mut self) -> Result<(), Fatal> {
-        self.ledger.flush(None).await?;
-        self.keeper.ensure().await?;
-        self.ready = false;
-        let session = &self.ledger.session;
-        let Some((turn, step)) = session.open_step() else {
-            return Err(Fatal::Host("there is no open step to run".into()));
-        };
-        let place = Place::step(turn, step.number);
-        let (fixed, entries, seq) = (step.fixed.clone(), step.entries.clone(), step.started_seq);
-        let state = match fixed.state {
-            Some(state) => Some((state.version, self.state_bytes(state.digest, seq).await?)),
-            None => None,
-        };
-        let (port, events) = Port::open();
-        let run = StepRun {
-            cx: self.cx.clone(),
-            place,
-            input: fixed.input,
-            seed: fixed.seed,
-            state,
-            entries,
-            tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
-            spending: Spending::of(&self.ledger.session),
-            monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
-            port,
-        };
-        let work = async move { Finished::Step(Box::new(step::run(run).await)) };
-        self.running = Some(Running { work: Box::pin(work), events });
-        Ok(())
-    }
-
-    async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {
-        self.ledger.flush(None).await?;
-        self.keeper.ensure().await?;
-        let (port, events) = Port::open();
-        let cx = self.cx.clone();
-        let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
-        let session = &self.ledger.session;
-        let told = firings.into_iter().map(|firing| (firing, Told::of(session, &firing))).collect();
-        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, told).await) };
-        self.running = Some(Running { work: Box::pin(work), events });
-        Ok(())
-    }
-
-    async fn state_bytes(&mut self, digest: Digest, seq: u64) -> Result<Vec<u8>, Fatal> {
-        if let Some(state) = self.state.as_ref().filter(|state| state.digest == digest) {
-            return Ok(state.bytes.clone());
-        }
-        match self.cx.store.state(&self.cx.id, &digest).await? {
-            Some(state) if Digest::of(&state.bytes) == digest => Ok(state.bytes),
-            _ => Err(fault(
-                "state_lost",
-                seq,
-                "the saved state that the open step starts from is not in this store",
-            )),
-        }
     }
 
     async fn handle(&mut self, event: Event) -> Result<(), Fatal> {
@@ -414,50 +369,6 @@ impl Driver {
     fn record(&mut self, draft: Draft) -> Result<Vec<Entry>, Fatal> {
         let decision = self.ledger.decide(Input::Record(draft))?;
         self.ledger.stage(decision.entries)
-    }
-
-    /// Drops the guest. Its queued starts are withdrawn; an outcome that is in memory already is kept.
-    async fn drop_guest(&mut self) -> Result<(), Fatal> {
-        let Some(Running { work, mut events }) = self.running.take() else { return Ok(()) };
-        drop(work);
-        self.cx.quiesce().await;
-        events.close();
-        while let Ok(event) = events.try_recv() {
-            let Event::Record { drafts, blobs, durable: false, .. } = event else { continue };
-            let before = self.ledger.session.head;
-            for draft in drafts {
-                match self.record(draft) {
-                    Ok(_) => {}
-                    Err(Fatal::Refused(refusal)) => debug!(%refusal, "an end of a call came too late"),
-                    Err(fatal) => return Err(fatal),
-                }
-            }
-            // What names them may all have been refused.
-            if self.ledger.session.head != before {
-                self.ledger.keep(blobs);
-            }
-        }
-        Ok(())
-    }
-
-    async fn finished(&mut self, finished: Finished) -> Result<(), Fatal> {
-        self.running = None;
-        match finished {
-            Finished::Fired(Ok(())) => Ok(()),
-            Finished::Fired(Err(Unrecorded::Refused(refusal))) => Err(refusal.into()),
-            Finished::Fired(Err(Unrecorded::Dropped)) => Err(Fatal::Host("a hook's task died".into())),
-            Finished::Step(report) => self.step_ended(*report).await,
-        }
-    }
-}
-
-/// What comes next of what runs: everything it has to say before its end.
-async fn happens(running: &mut Option<Running>) -> Happened {
-    let Some(Running { work, events }) = running else { return pending().await };
-    tokio::select! {
-        biased;
-        Some(event) = events.recv() => Happened::Event(event),
-        finished = work.as_mut() => Happened::Finished(finished),
     }
 }
 

@@ -38,7 +38,8 @@ use self::headers::IDEMPOTENCY_KEY;
 use self::limits::REDIRECTS_MAX;
 use self::network::{Machine, Network};
 pub(crate) use self::scrub::Scrubber;
-use self::target::{Permit, Target};
+use self::target::Permit;
+pub(crate) use self::target::Target;
 
 /// The way out of a host.
 pub(crate) struct Egress {

@@ -14,7 +14,6 @@ use rewake_core::fact::{CallRetried, Created, Fact, HookEvent, HookVerdict, Tool
 use rewake_core::firing::Firing;
 use rewake_core::grant::Grants;
 use rewake_core::ids::Digest;
-use tokio::task::JoinSet;
 
 pub(crate) use self::ask::failed;
 use self::ask::{Asked, ask};
@@ -25,6 +24,7 @@ pub(crate) use self::verdict::{Verdict, fold};
 use crate::bundle::{GrantKind, Matcher};
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
+use crate::side_by_side::side_by_side;
 
 /// What a matcher is tried on: a name, and what stands behind it can do.
 pub(crate) struct Tried<'a> {
@@ -81,28 +81,23 @@ pub(crate) struct Judged {
 pub(crate) type Answer = (usize, u64, HookVerdict);
 
 /// Asks hooks about uses, side by side; each comes with its start's seq and key. Each verdict is told to
-/// the driver by the task that heard it; none counts before its entry is durable, which the caller's next
+/// the driver by who heard it; none counts before its entry is durable, which the caller's next
 /// commit sees to.
 pub(crate) async fn judge(
     cx: &Arc<SessionContext>,
     port: Port,
     judged: Vec<(Judged, u64, String)>,
 ) -> Result<Vec<Answer>, Unrecorded> {
-    let mut tasks = JoinSet::new();
-    for (one, start, key) in judged {
+    let asks = judged.into_iter().map(|(one, start, key)| {
         let (cx, port) = (cx.clone(), port.clone());
-        tasks.spawn(async move {
+        async move {
             let busy = cx.busy().await;
             let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place, busy };
             let (seq, verdict) = ask(&cx, &port, asked, Some(one.place.turn), &one.told).await?;
             Ok((one.at, seq, verdict))
-        });
-    }
-    let mut answers = Vec::new();
-    while let Some(joined) = tasks.join_next().await {
-        answers.push(joined.map_err(|_| Unrecorded::Dropped)??);
-    }
-    Ok(answers)
+        }
+    });
+    side_by_side(asks.collect()).await
 }
 
 /// Asks the hooks that the session itself is due to ask.
@@ -114,27 +109,22 @@ pub(crate) async fn fire(
 ) -> Result<(), Unrecorded> {
     let drafts = firings.iter().map(|(firing, _)| starting(&cx, firing)).collect();
     let entries = port.record(drafts, true).await?;
-    let mut tasks = JoinSet::new();
-    for ((firing, told), entry) in firings.into_iter().zip(entries) {
-        if matches!(entry.fact, Fact::HookVerdict(_)) {
-            continue;
-        }
+    let due = firings.into_iter().zip(entries);
+    let due = due.filter(|(_, entry)| !matches!(entry.fact, Fact::HookVerdict(_)));
+    let asks = due.map(|((firing, told), entry)| {
         let (start, key) = match firing.start {
             Some(start) => (start.seq, start.key),
             None => (entry.seq, entry.hash),
         };
         let (hook, binding, place) = (firing.hook, firing.binding, firing.place);
         let (cx, port) = (cx.clone(), port.clone());
-        tasks.spawn(async move {
+        async move {
             let busy = cx.busy().await;
             let asked = Asked { hook, start, key: key.to_hex(), binding, place, busy };
             ask(&cx, &port, asked, turn, &told).await
-        });
-    }
-    while let Some(joined) = tasks.join_next().await {
-        joined.map_err(|_| Unrecorded::Dropped)??;
-    }
-    Ok(())
+        }
+    });
+    side_by_side(asks.collect()).await.map(|_| ())
 }
 
 /// What stands in the journal before a hook is asked: one entry a firing.

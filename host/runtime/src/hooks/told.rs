@@ -144,7 +144,7 @@ pub(super) fn input(
     told: &Told,
 ) -> Result<String, String> {
     let grants = &cx.component(pin.component).grants;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = cx.clock.wall();
     let workspace =
         grants.fs.iter().find(|granted| granted.source == rewake_core::grant::FsSource::Workspace);
     let input = HookInput {

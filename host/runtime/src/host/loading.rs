@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rewake_core::fact::{Created, Source};
 use rewake_core::ids::{HostId, SessionId};
 use rewake_store::{HostLock, Lease, StoreError};
+use rewake_wire::Fault;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 use tracing::warn;
 
@@ -17,13 +18,13 @@ use crate::HOST_VERSION;
 use crate::bundle::Bundle;
 use crate::config::{Rules, Watch};
 use crate::context::SessionContext;
-use crate::driver::{Again, Driven, Driver, Options, corrupt_fault};
-use crate::lease::{Keeper, LEASE_MS, boot_ms};
+use crate::driver::{Again, Driven, Driver, Left, Options, corrupt_fault, stored_fault};
+use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Gone, Live};
 use crate::load::{self, Folded, Unreadable};
 use crate::loaded::{Leave, Loaded};
 use crate::mounts::{self, Volumes};
-use crate::plan::{self, PlanError};
+use crate::plan;
 use crate::workspace;
 use crate::{grants, hooks};
 
@@ -31,7 +32,7 @@ use crate::{grants, hooks};
 const RELOADS_MAX: usize = 3;
 /// See there.
 const RELOADS_TIME: Duration = Duration::from_secs(60);
-/// How long after such a failure that is.
+/// How long after the first such failure that is.
 const RELOAD_PAUSE: Duration = Duration::from_millis(100);
 
 /// A session that was taken up, and that no driver runs yet.
@@ -89,6 +90,7 @@ impl Host {
         let mut again = None;
         let mut reloads = VecDeque::new();
         loop {
+            let lease = taken.lease.clone();
             let options = self.options(loaded, taken, again.as_ref(), leave);
             // A task of its own, so that a session whose driver panics is not held for ever.
             let drove = match tokio::spawn(Driver::drive(options)).await {
@@ -96,24 +98,53 @@ impl Host {
                 Err(error) => return Gone::Failed(format!("a bug of this host: {error}")),
             };
             let why = match drove.driven {
-                Driven::Gone(gone) => return gone,
+                Driven::Gone(gone) => {
+                    self.left(drove.lease);
+                    return gone;
+                }
                 Driven::Again(why) => why,
             };
             if loaded.leaving.load(Ordering::Acquire) || !may_reload(&mut reloads, &why) {
+                self.give_back(&lease).await;
                 return why.gone();
             }
             if !matches!(why, Again::Rules) {
                 warn!(session = %loaded.id, why = why.word(), "the session is taken up again");
-                tokio::time::sleep(RELOAD_PAUSE).await;
+                tokio::time::sleep(pause(&reloads)).await;
             }
-            taken = match self.take_up(&loaded.id).await {
-                Ok(taken) => taken,
-                Err(HostError::Store(StoreError::Busy { .. })) => return Gone::Fenced,
-                Err(HostError::Faulted { fault, .. }) => return Gone::Faulted(*fault),
-                Err(error) => return Gone::Failed(error.to_string()),
+            taken = loop {
+                let error = match self.take_up(&loaded.id).await {
+                    Ok(taken) => break taken,
+                    Err(HostError::Store(StoreError::Busy { .. })) => return Gone::Fenced,
+                    Err(HostError::Faulted { fault, .. }) => return Gone::Faulted(*fault),
+                    Err(error) => error,
+                };
+                let may_pass =
+                    matches!(error, HostError::Store(StoreError::Unknown(_) | StoreError::Io { .. }));
+                if !may_pass || !may_reload(&mut reloads, &why) {
+                    self.give_back(&lease).await;
+                    return Gone::Failed(error.to_string());
+                }
+                tokio::time::sleep(pause(&reloads)).await;
             };
             leave = drove.leave;
             again = Some(why);
+        }
+    }
+
+    /// Gives back a lease that this host may still have, and does nothing under.
+    async fn give_back(&self, lease: &Lease) {
+        let given_back = give_back(self.0.store.as_ref(), lease).await;
+        self.left(if given_back { Left::GivenBack } else { Left::Held });
+    }
+
+    /// Sees to it that others need not wait for a lease that was not given back, once this process is gone.
+    fn left(&self, lease: Left) {
+        let Some(lock) = self.0.lock.get() else { return };
+        match lease {
+            Left::GivenBack => {}
+            Left::Held => lock.leave_behind(),
+            Left::Busy => lock.take_along(),
         }
     }
 
@@ -156,7 +187,7 @@ impl Host {
         match self.read_back(id).await {
             Ok((cx, watch, folded)) => Ok(TakenUp { cx, watch, folded, lease, keeper }),
             Err(error) => {
-                keeper.release().await;
+                self.left(if keeper.release().await { Left::GivenBack } else { Left::Held });
                 Err(error)
             }
         }
@@ -166,11 +197,17 @@ impl Host {
     pub(super) async fn lease(&self, id: &SessionId) -> Result<(Lease, Keeper), HostError> {
         let inner = &self.0;
         let lock = self.host_lock().await?;
-        let asked_ms = boot_ms();
+        let asked_ms = inner.clock.boot_ms();
         let dead = |host: &HostId| lock.is_dead(host);
         let lease = inner.store.acquire(id, &inner.id, LEASE_MS, &dead).await;
-        let lease = lease.map_err(|error| named(lock, error))?;
-        Ok((lease.clone(), Keeper::new(inner.store.clone(), lease, asked_ms)))
+        let lease = lease.map_err(|error| {
+            // It may be this host's.
+            if matches!(error, StoreError::Unknown(_)) {
+                self.left(Left::Held);
+            }
+            named(lock, error)
+        })?;
+        Ok((lease.clone(), Keeper::new(inner.store.clone(), inner.clock.clone(), lease, asked_ms)))
     }
 
     /// This host's lock, taken with the first session: who only reads writes nothing into the data folder.
@@ -189,12 +226,11 @@ impl Host {
     async fn read_back(&self, id: &SessionId) -> Result<(Arc<SessionContext>, Watch, Folded), HostError> {
         let folded = match load::fold(self.0.store.as_ref(), id).await {
             Ok(folded) => folded,
-            Err(Unreadable::Store(error)) => return Err(error.into()),
-            Err(Unreadable::Corrupt(corrupt)) => {
-                let fault = corrupt_fault(&corrupt);
-                self.0.store.set_fault(id, Some(fault.clone())).await?;
-                return Err(HostError::Faulted { session: id.clone(), fault: Box::new(fault) });
+            Err(Unreadable::Store(error @ StoreError::Corrupt { .. })) => {
+                return Err(self.faulted(id, stored_fault(&error)).await);
             }
+            Err(Unreadable::Store(error)) => return Err(error.into()),
+            Err(Unreadable::Corrupt(corrupt)) => return Err(self.faulted(id, corrupt_fault(&corrupt)).await),
         };
         self.settle_imports(id, folded.session.imported).await?;
         let folder = workspace::path(&self.0.data, id);
@@ -212,6 +248,14 @@ impl Host {
         let cleared = tokio::task::spawn_blocking(move || held.volumes.clear(&held.id)).await;
         cleared.map_err(|error| HostError::Machine(error.to_string()))?;
         Ok((cx, watch, folded))
+    }
+
+    /// Keeps why a session takes no step here. One that cannot be kept is told all the same.
+    async fn faulted(&self, id: &SessionId, fault: Fault) -> HostError {
+        if let Err(error) = self.0.store.set_fault(id, Some(fault.clone())).await {
+            warn!(%error, "a fault could not be kept");
+        }
+        HostError::Faulted { session: id.clone(), fault: Box::new(fault) }
     }
 
     /// Makes a session's components ready, from its bundles as the store keeps them.
@@ -236,7 +280,13 @@ impl Host {
                 return Err(HostError::Machine(what));
             };
             let files = kept.files.into_iter().map(|(path, bytes)| (path, bytes.into())).collect();
-            let bundle = Bundle::from_files(files).map_err(PlanError::Bundle)?;
+            let bundle = Bundle::from_files(files).map_err(|error| {
+                let what = format!(
+                    "bundle {} {} ({}) is damaged in this store; take the data folder from a copy: {error}",
+                    pin.name, pin.version, pin.digest
+                );
+                HostError::Machine(what)
+            })?;
             for component in missing {
                 match bundle.component(&component.name).filter(|found| found.digest == component.digest) {
                     Some(found) => plan::ready(&inner.components, &bundle, found).await?,
@@ -262,7 +312,9 @@ impl Host {
             models: inner.models.clone(),
             egress: inner.egress.clone(),
             store: inner.store.clone(),
+            clock: inner.clock.clone(),
             running: Arc::default(),
+            held: Arc::default(),
         }))
     }
 
@@ -294,6 +346,11 @@ fn may_reload(reloads: &mut VecDeque<Instant>, why: &Again) -> bool {
     reloads.retain(|at| at.elapsed() < RELOADS_TIME);
     reloads.push_back(Instant::now());
     reloads.len() <= RELOADS_MAX
+}
+
+/// How long until a session is taken up again: longer each time, for a disk that may get well.
+fn pause(reloads: &VecDeque<Instant>) -> Duration {
+    RELOAD_PAUSE * 4_u32.pow(u32::try_from(reloads.len()).unwrap_or(0).clamp(1, 3) - 1)
 }
 
 /// The same error, with the process that has the session.

@@ -13,6 +13,7 @@ use rewake_store::Store;
 
 use super::{Config, Host, HostError, ulid};
 use crate::bundle::{Bundle, Invalid};
+use crate::clock::{Clock, MachineClock};
 use crate::config::{Allow, AllowedAsk};
 use crate::context::SessionContext;
 use crate::grants::Asked;
@@ -58,8 +59,21 @@ impl Host {
     /// # Errors
     /// As [`Host::open`].
     pub fn open_on(bench: &Workbench, config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
+        Host::open_by(bench, config, store, Arc::new(MachineClock))
+    }
+
+    /// The same, by other clocks than the machine's.
+    ///
+    /// # Errors
+    /// As [`Host::open`].
+    pub fn open_by(
+        bench: &Workbench,
+        config: &Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Host, HostError> {
         let (rules, read) = super::read_rules(config)?;
-        Host::over(config, store, bench.components.clone(), rules, &read)
+        Host::over(config, store, bench.components.clone(), clock, rules, &read)
     }
 
     /// Makes a bundle's tools and hooks ready for calls outside of any session, in this workspace folder: it
@@ -111,10 +125,12 @@ impl Host {
             models: inner.models.clone(),
             egress: inner.egress.clone(),
             store: inner.store.clone(),
+            clock: inner.clock.clone(),
             volumes,
             grants,
             rules: Arc::new(rules),
             running: Arc::default(),
+            held: Arc::default(),
         });
         Ok(Solo { cx, asked: plan.asked, scratch })
     }

@@ -2,6 +2,7 @@
 //! replay is told the same without a look at the disk.
 
 use rewake_bindings::{FileAnswer, FileUse};
+use rewake_core::difference::Difference;
 use rewake_core::fact::Observed;
 use wasmtime::Result;
 
@@ -20,8 +21,8 @@ pub(super) fn replayed(recorder: &mut Recorder, asked: &FileUse) -> Result<Optio
         ("detail", &before.detail, &asked.detail),
     ] {
         if before != now {
-            let shown = |text: &str| format!("{} {text}", op.function());
-            return Err(recorder.differs(0, field, shown(before), shown(now)));
+            let (path, expected, got) = (field.to_owned(), before.clone(), now.clone());
+            return Err(recorder.misread(op.function(), Difference { path, expected, got }));
         }
     }
     Ok(Some(answer_out(op, before.answer)))

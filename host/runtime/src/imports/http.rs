@@ -6,6 +6,7 @@ use std::time::Instant;
 use rewake_bindings::http;
 use rewake_core::binding;
 use rewake_core::canonical;
+use rewake_core::difference::Difference;
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
@@ -179,30 +180,52 @@ fn told(call: &HttpCall) -> HttpRequest {
 /// What is asked for must be what is recorded, as far as something is.
 fn compare(imports: &mut StepImports, place: Place, wanted: &HttpRequest, recorded: &Recorded) -> Result<()> {
     let Some((seq, fact)) = recorded.first().map(|entry| (entry.seq, &entry.fact)) else { return Ok(()) };
-    let before = match fact {
-        Fact::HttpStarted(body) => Some(&body.request),
-        Fact::HttpCompleted(body) => body.request.as_ref(),
+    let (before, asked) = match fact {
+        Fact::HttpStarted(body) => (Some(&body.request), body.asked),
+        Fact::HttpCompleted(body) => (body.request.as_ref(), None),
         Fact::HookStarted(body) => {
             let now = binding(&imports.cx.id, place, TOOL, wanted.digest, wanted.arguments);
             if body.binding == now {
                 return Ok(());
             }
-            let (expected, got) = (body.binding.to_hex(), now.to_hex());
-            return Err(imports.recorder.differs(seq, "request", expected, got));
+            // No more is recorded yet than that a hook was asked about it.
+            let shown =
+                |binding: Digest| format!("of what a hook was asked about with the binding {binding}");
+            let (expected, got) = (shown(body.binding), format!("{} {}", wanted.method, wanted.url));
+            let difference = Difference { path: "request".to_owned(), expected, got };
+            return Err(imports.recorder.differs(seq, FUNCTION, difference));
         }
-        _ => None,
-    };
-    let say = |request: &HttpRequest| {
-        format!("{FUNCTION} {} {} ({})", request.method, request.url, request.digest.to_hex())
+        _ => (None, None),
     };
     match before {
         Some(before) if before.digest == wanted.digest => Ok(()),
         Some(before) => {
-            let (expected, got) = (say(before), say(wanted));
-            Err(imports.recorder.differs(seq, "request", expected, got))
+            let difference = difference(before, wanted, asked.is_some());
+            Err(imports.recorder.differs(seq, FUNCTION, difference))
         }
-        None => Err(imports.recorder.differs(seq, "function", "another call".into(), FUNCTION.into())),
+        None => Err(imports.recorder.another_call(seq, FUNCTION)),
     }
+}
+
+/// Where two requests first differ, as far as the journal tells them. The URL of one that a hook replaced is the
+/// hook's.
+fn difference(before: &HttpRequest, now: &HttpRequest, is_replaced: bool) -> Difference {
+    let text = |name: &str, before: &str, now: &str| {
+        Difference::of_texts(before, now).map(|found| found.within(name))
+    };
+    let headers =
+        || Difference::of(&json!(before.headers), &json!(now.headers)).map(|found| found.within("headers"));
+    let body = |request: &HttpRequest| format!("{} bytes, blake3:{}", request.bytes, request.body);
+    let rest = || Difference {
+        path: "values of headers, or timeout-ms".to_owned(),
+        expected: format!("{} {} (its digest is {})", before.method, before.url, before.digest),
+        got: format!("{} {} (its digest is {})", now.method, now.url, now.digest),
+    };
+    text("method", &before.method, &now.method)
+        .or_else(|| if is_replaced { None } else { text("url", &before.url, &now.url) })
+        .or_else(headers)
+        .or_else(|| text("body", &body(before), &body(now)))
+        .unwrap_or_else(rest)
 }
 
 /// Records that a request is not sent at all, and why.
@@ -229,7 +252,7 @@ async fn repeat(
     call: &HttpCall,
 ) -> Result<Answered> {
     let Fact::HttpStarted(started) = &start.fact else {
-        return Err(imports.recorder.differs(start.seq, "function", "another call".into(), FUNCTION.into()));
+        return Err(imports.recorder.another_call(start.seq, FUNCTION));
     };
     // A hook may have replaced the URL.
     let call = HttpCall { url: started.request.url.clone(), ..call.clone() };

@@ -2,6 +2,7 @@
 //! the input first, one after another; then all others on what came of it; then people, where a hook wants
 //! that; and after the call, on how it ended. What is recorded of an earlier run is not asked again.
 
+use rewake_core::difference::Difference;
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
@@ -263,8 +264,10 @@ async fn ask(
         if let Some((seq, Fact::HookStarted(before))) = start.map(|start| (start.seq, &start.fact))
             && before.binding != judged.binding
         {
-            let (expected, got) = (before.binding.to_hex(), judged.binding.to_hex());
-            return Err(imports.recorder.differs(seq, "binding", expected, got));
+            let shown = |binding: Digest| format!("{hook} of what has the binding {binding}");
+            let (expected, got) = (shown(before.binding), shown(judged.binding));
+            let difference = Difference { path: "binding".to_owned(), expected, got };
+            return Err(imports.recorder.differs(seq, "asking hook", difference));
         }
         if let Some((seq, verdict)) = recorded.verdict(index, hook) {
             answers.push((judged.at, seq, verdict.clone()));

@@ -115,7 +115,7 @@ impl Imports for StepImports {
     }
 
     fn observe_wall(&mut self) -> Result<Duration> {
-        ambient::wall(&mut self.recorder)
+        ambient::wall(&mut self.recorder, self.cx.clock.as_ref())
     }
 
     fn observe_monotonic(&mut self) -> Result<u64> {
@@ -142,8 +142,13 @@ impl Imports for StepImports {
         Ok((ambient::random_u64(&mut self.recorder), ambient::random_u64(&mut self.recorder)))
     }
 
-    fn replayed_ready(&mut self, _function: &'static str) -> Result<Option<Vec<u32>>> {
-        ambient::replayed_ready(&mut self.recorder)
+    fn replayed_ready(
+        &mut self,
+        function: &'static str,
+        pollables: usize,
+        ready_min: usize,
+    ) -> Result<Option<Vec<u32>>> {
+        ambient::replayed_ready(&mut self.recorder, function, pollables, ready_min)
     }
 
     fn observed_ready(&mut self, _function: &'static str, ready: &[u32]) -> Result<()> {

@@ -2,10 +2,15 @@
 
 use rewake_bindings::{session, types};
 use rewake_core::canonical::levels;
+use rewake_core::difference::Difference;
 use rewake_core::entry::Draft;
 use rewake_core::fact::{AgentMessage, AgentTitle, CUSTOM, Custom, Fact, Observed};
 use rewake_core::ids::{Digest, turn_name};
-use rewake_core::limits::{MARKER_LEVELS_MAX, SAID_BYTES_MAX, TITLE_CHARS_MAX, cut_chars};
+use rewake_core::limits::{
+    DETAIL_BYTES_MAX, MARKER_LEVELS_MAX, SAID_BYTES_MAX, TITLE_CHARS_MAX, cut, cut_chars,
+};
+
+use serde_json::json;
 
 use super::StepImports;
 use crate::convert::{parts_in, seq_out};
@@ -16,6 +21,8 @@ use crate::slice;
 const KIND_BYTES_MAX: usize = 128;
 /// Bytes of a blob that are read at once.
 const BLOB_READ_BYTES_MAX: usize = 4 << 20;
+/// Bytes of what a read of the own journal asked for that are recorded as they are, beside their digest.
+const ASKED_BYTES_MAX: usize = 512;
 
 pub(super) fn info(imports: &mut StepImports) -> session::SessionInfo {
     imports.recorder.count("session.info");
@@ -35,8 +42,8 @@ pub(super) async fn events(
     slice: session::Slice,
 ) -> wasmtime::Result<Vec<session::Event>> {
     const FUNCTION: &str = "session.events";
-    let asked = digest_of(&slice)?;
-    let recorded = recorded_read(imports, FUNCTION, asked)?;
+    let (asked, shown) = asked(&slice)?;
+    let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
     let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
     let events = match slice::read(cx.store.as_ref(), &cx.id, &slice, head).await {
@@ -44,7 +51,7 @@ pub(super) async fn events(
         Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
     };
     let result = digest_of(&events)?;
-    read_as(imports, recorded, Observed::Events { slice: asked, head, result }, result)?;
+    read_as(imports, recorded, Observed::Events { slice: asked, head, result, shown }, result)?;
     Ok(events)
 }
 
@@ -57,8 +64,10 @@ pub(super) async fn blob(
     length: u32,
 ) -> wasmtime::Result<Result<Vec<u8>, String>> {
     const FUNCTION: &str = "session.blob";
+    let shown = json!({ "digest": &digest, "offset": offset, "length": length });
     let asked = digest_of(&(&digest, offset, length))?;
-    let recorded = recorded_read(imports, FUNCTION, asked)?;
+    let shown = Some(shown.to_string()).filter(|shown| shown.len() <= ASKED_BYTES_MAX);
+    let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
     let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
     let read = match Digest::from_hex(&digest) {
@@ -75,8 +84,14 @@ pub(super) async fn blob(
         Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
     };
     let result = digest_of(&bytes)?;
-    read_as(imports, recorded, Observed::Blob { asked, head, result }, result)?;
+    read_as(imports, recorded, Observed::Blob { asked, head, result, shown }, result)?;
     Ok(bytes)
+}
+
+/// What a read of the own journal asks for: its digest, and its text, where that is short.
+fn asked(slice: &session::Slice) -> wasmtime::Result<(Digest, Option<String>)> {
+    let shown = Some(serde_json::to_string(slice)?).filter(|shown| shown.len() <= ASKED_BYTES_MAX);
+    Ok((digest_of(slice)?, shown))
 }
 
 /// What is recorded of a read of the own journal: the head then, and the result's digest. A replay reads
@@ -85,16 +100,20 @@ fn recorded_read(
     imports: &mut StepImports,
     function: &'static str,
     asked: Digest,
+    shown: Option<&str>,
 ) -> wasmtime::Result<Option<(u64, Digest)>> {
-    let (before, head, result) = match imports.recorder.recorded(function)? {
-        Some(Observed::Events { slice, head, result }) => (slice, head, result),
-        Some(Observed::Blob { asked, head, result }) => (asked, head, result),
+    let (before, head, result, shown_before) = match imports.recorder.recorded(function)? {
+        Some(Observed::Events { slice, head, result, shown }) => (slice, head, result, shown),
+        Some(Observed::Blob { asked, head, result, shown }) => (asked, head, result, shown),
         _ => return Ok(None),
     };
     if before == asked {
         return Ok(Some((head, result)));
     }
-    Err(imports.recorder.differs(0, "asked", before.to_hex(), asked.to_hex()))
+    let named = shown_before.as_deref().zip(shown);
+    let named = named.and_then(|(before, now)| Difference::of_json(before, now));
+    let difference = named.unwrap_or_else(|| digests("asked", before, asked));
+    Err(imports.recorder.misread(function, difference))
 }
 
 /// Up to where a read goes: as far as it went before, or as the journal goes now.
@@ -114,7 +133,7 @@ fn read_as(
 ) -> wasmtime::Result<()> {
     match recorded {
         Some((_, before)) if before != result => {
-            Err(imports.recorder.differs(0, "result", before.to_hex(), result.to_hex()))
+            Err(imports.recorder.misread(observed.function(), digests("result", before, result)))
         }
         Some(_) => Ok(()),
         None => imports.recorder.observed(observed),
@@ -168,13 +187,31 @@ async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> 
         if entry.fact == fact {
             return Ok(seq_out(entry.seq));
         }
-        let field = if entry.fact.kind() == fact.kind() { "content" } else { "kind" };
-        let shown =
-            |fact: &Fact| format!("{function} {} {}", fact.kind(), String::from_utf8_lossy(&fact.encode()));
-        return Err(imports.recorder.differs(entry.seq, field, shown(&entry.fact), shown(&fact)));
+        let difference = noted_otherwise(&entry.fact, &fact);
+        return Err(imports.recorder.differs(entry.seq, function, difference));
     }
     let entries = imports.recorder.record(place, vec![Draft::agent(place, fact)], true).await?;
     Ok(seq_out(entries[0].seq))
+}
+
+/// Where two facts of the same function differ.
+fn noted_otherwise(before: &Fact, now: &Fact) -> Difference {
+    if let Some(kind) = Difference::of_texts(before.kind(), now.kind()) {
+        return kind.within("kind");
+    }
+    let name = if matches!(before, Fact::Custom(_)) { "data" } else { "" };
+    let text = |fact: &Fact| String::from_utf8_lossy(&fact.encode()).into_owned();
+    let (before, now) = (text(before), text(now));
+    // Two texts of JSON may be the same and their facts not: then all of it is the place.
+    let shown = |text: &str| cut(text, DETAIL_BYTES_MAX);
+    let whole = || Difference { path: String::new(), expected: shown(&before), got: shown(&now) };
+    Difference::of_json(&before, &now).unwrap_or_else(whole).within(name)
+}
+
+/// A difference of which only digests are known.
+fn digests(name: &str, before: Digest, now: Digest) -> Difference {
+    let shown = |digest: Digest| format!("of digest {digest}");
+    Difference { path: name.to_owned(), expected: shown(before), got: shown(now) }
 }
 
 fn digest_of(what: &impl serde::Serialize) -> wasmtime::Result<Digest> {

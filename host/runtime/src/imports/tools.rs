@@ -2,6 +2,7 @@
 //! calls side by side. A re-run takes each of these from the journal as far as it is there.
 
 use rewake_bindings::types::{ToolDef, ToolResult, ToolUse};
+use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::Refusal;
 use rewake_core::fact::{
@@ -151,16 +152,11 @@ async fn request(imports: &mut StepImports, place: Place, uses: &mut [Use]) -> R
 fn claim(imports: &mut StepImports, uses: &mut [Use], recorded: &Recorded) -> Result<()> {
     let Some((seq, Fact::ToolsRequested(before))) = recorded.first().map(|first| (first.seq, &first.fact))
     else {
-        return Err(imports.recorder.differs(
-            recorded.seq(),
-            "function",
-            "another call".into(),
-            FUNCTION.into(),
-        ));
+        return Err(imports.recorder.another_call(recorded.seq(), FUNCTION));
     };
     let now: Vec<RequestedUse> = uses.iter().map(|one| one.planned.requested()).collect();
-    if let Some((field, expected, got)) = difference(&before.uses, &now) {
-        return Err(imports.recorder.differs(seq, &field, expected, got));
+    if let Some(difference) = difference(&before.uses, &now) {
+        return Err(imports.recorder.differs(seq, FUNCTION, difference.within("uses")));
     }
     for ((one, requested), index) in uses.iter_mut().zip(&before.uses).zip(0u32..) {
         // Hook and tool get the very bytes that are recorded, and those hooks judge that are.
@@ -177,25 +173,23 @@ fn claim(imports: &mut StepImports, uses: &mut [Use], recorded: &Recorded) -> Re
 }
 
 /// The first field in which two requests differ.
-fn difference(before: &[RequestedUse], now: &[RequestedUse]) -> Option<(String, String, String)> {
-    if before.len() != now.len() {
-        return Some(("uses".into(), format!("{} uses", before.len()), format!("{} uses", now.len())));
-    }
-    before.iter().zip(now).enumerate().find_map(|(index, (before, now))| {
-        let differs = |field: &str, before: &str, now: &str| {
-            let name = format!("uses[{index}].{field}");
-            Some((name, format!("{FUNCTION} {before}"), format!("{FUNCTION} {now}")))
+fn difference(before: &[RequestedUse], now: &[RequestedUse]) -> Option<Difference> {
+    let of_one = |(index, (before, now)): (usize, (&RequestedUse, &RequestedUse))| {
+        let input = || {
+            // Only the input's meaning is compared; where its parts show no difference, all of it is told.
+            let whole = || Difference::of_texts(&before.input, &now.input);
+            (before.arguments != now.arguments)
+                .then(|| Difference::of_json(&before.input, &now.input).or_else(whole))
+                .flatten()
         };
-        if before.name != now.name {
-            differs("name", &before.name, &now.name)
-        } else if before.arguments != now.arguments {
-            differs("input", &before.input, &now.input)
-        } else if before.id != now.id {
-            differs("id", &before.id, &now.id)
-        } else {
-            None
-        }
-    })
+        let found = (Difference::of_texts(&before.name, &now.name).map(|found| found.within("name")))
+            .or_else(|| input().map(|found| found.within("input")))
+            .or_else(|| Difference::of_texts(&before.id, &now.id).map(|found| found.within("id")))?;
+        Some(found.within(&format!("[{index}]")))
+    };
+    let shown = |one: &RequestedUse| format!("{} {}", one.name, one.input);
+    let pairs = before.iter().zip(now).enumerate();
+    pairs.into_iter().find_map(of_one).or_else(|| Difference::of_lengths(before, now, shown))
 }
 
 /// Has every use judged, by hooks and where they want it by people. Uses that are further are only told

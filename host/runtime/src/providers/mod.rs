@@ -5,6 +5,8 @@ mod after;
 mod ask;
 pub(crate) mod backoff;
 mod fault;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod request;
 pub mod script;
 mod scripted;

@@ -1,10 +1,11 @@
 //! Checks a value against a schema that was read. Every visit costs something, and so much may be spent: a
 //! small schema can ask for more visits than there is time.
 
+use rewake_core::limits::cut;
 use serde_json::{Map, Value};
 
 use super::read::under;
-use super::{Bound, Counts, Node, Problem, Schema, TYPES, Type};
+use super::{Bound, Counts, Node, Problem, SHOWN_BYTES_MAX, Schema, TYPES, Type};
 
 /// What one check may cost, in about the time that a character takes.
 const COST_MAX: u64 = 10_000_000;
@@ -12,6 +13,10 @@ const COST_MAX: u64 = 10_000_000;
 const VISIT_COST: u64 = 100;
 /// What looking for a pattern costs, a byte of the text.
 const PATTERN_COST: u64 = 64;
+/// What looking for a field by its name costs.
+const NAME_COST: u64 = 16;
+/// Bytes that cost as much as one that is compared, where they are only counted or copied.
+const BYTES_A_COST: usize = 16;
 /// Schemas inside one another, those of references included.
 const LEVELS_MAX: usize = 256;
 /// Characters of a value that a message shows.
@@ -29,7 +34,9 @@ type Fits = Result<(), Miss>;
 pub(super) fn check(schema: &Schema, value: &Value) -> Result<(), Problem> {
     let mut run = Run { nodes: &schema.nodes, cost: 0, levels: 0 };
     run.node(0, value, &At::Whole).map_err(|miss| match miss {
-        Miss::Problem(problem) => problem,
+        Miss::Problem(Problem { at, what }) => {
+            Problem { at: cut(&at, SHOWN_BYTES_MAX), what: cut(&what, SHOWN_BYTES_MAX) }
+        }
         Miss::Spent(why) => Problem { at: String::new(), what: why.to_owned() },
     })
 }
@@ -67,6 +74,16 @@ impl<'s> Run<'s> {
         if self.cost > COST_MAX { Err(Miss::Spent("takes too much to check")) } else { Ok(()) }
     }
 
+    /// Pays for going through so many bytes.
+    fn pay_bytes(&mut self, bytes: usize) -> Fits {
+        self.pay((bytes / BYTES_A_COST) as u64)
+    }
+
+    /// Pays for a problem that is made and not told.
+    fn pay_problem(&mut self, problem: &Problem) -> Fits {
+        self.pay((problem.at.len() + problem.what.len()) as u64)
+    }
+
     fn node(&mut self, index: usize, value: &Value, at: &At<'_>) -> Fits {
         self.pay(VISIT_COST)?;
         if self.levels == LEVELS_MAX {
@@ -83,7 +100,10 @@ impl<'s> Run<'s> {
     fn fits(&mut self, index: usize, value: &Value, at: &At<'_>) -> Result<bool, Miss> {
         match self.node(index, value, at) {
             Ok(()) => Ok(true),
-            Err(Miss::Problem(_)) => Ok(false),
+            Err(Miss::Problem(problem)) => {
+                self.pay_problem(&problem)?;
+                Ok(false)
+            }
             Err(spent) => Err(spent),
         }
     }
@@ -126,7 +146,10 @@ impl<'s> Run<'s> {
                         closest = None;
                         break;
                     }
-                    Err(Miss::Problem(problem)) => closest = Some(problem),
+                    Err(Miss::Problem(problem)) => {
+                        self.pay_problem(&problem)?;
+                        closest = Some(problem);
+                    }
                     Err(spent) => return Err(spent),
                 }
             }
@@ -159,12 +182,13 @@ impl<'s> Run<'s> {
 
     fn text(&mut self, node: &'s Node, text: &str, at: &At<'_>) -> Fits {
         if node.chars != Counts::default() {
+            self.pay_bytes(text.len())?;
             counted(node.chars, text.chars().count(), "characters", at)?;
         }
         if let Some(pattern) = &node.pattern {
-            self.pay(PATTERN_COST.saturating_mul(text.len() as u64))?;
+            self.pay(PATTERN_COST.saturating_mul(text.len() as u64 + 1))?;
             if !pattern.is_match(text) {
-                return at.miss(format!("must match the pattern {:?}", pattern.as_str()));
+                return at.miss(format!("must match the pattern {:?}", shown(pattern.as_str())));
             }
         }
         Ok(())
@@ -198,11 +222,13 @@ impl<'s> Run<'s> {
 
     fn object(&mut self, node: &'s Node, fields: &Map<String, Value>, value: &Value, at: &At<'_>) -> Fits {
         counted(node.count, fields.len(), "fields", at)?;
+        self.pay(NAME_COST * (node.required.len() + node.needs.len() + node.implies.len()) as u64)?;
         let absent = |names: &'s [String]| names.iter().find(|name| !fields.contains_key(*name));
         if let Some(name) = absent(&node.required) {
             return At::Field(at, name).miss("is missing");
         }
         for (field, needed) in &node.needs {
+            self.pay(NAME_COST * needed.len() as u64)?;
             if let Some(name) = absent(needed).filter(|_| fields.contains_key(field)) {
                 return At::Field(at, name).miss(format!("is missing, and `{field}` needs it"));
             }
@@ -214,13 +240,14 @@ impl<'s> Run<'s> {
         }
         for (key, given) in fields {
             let at = At::Field(at, key);
+            self.pay_bytes(key.len())?;
             let mut is_known = false;
             if let Some(schema) = node.fields.get(key) {
                 is_known = true;
                 self.node(*schema, given, &at)?;
             }
             for (pattern, schema) in &node.patterns {
-                self.pay(PATTERN_COST.saturating_mul(key.len() as u64))?;
+                self.pay(PATTERN_COST.saturating_mul(key.len() as u64 + 1))?;
                 if pattern.is_match(key) {
                     is_known = true;
                     self.node(*schema, given, &at)?;
@@ -257,6 +284,7 @@ impl<'s> Run<'s> {
             }
             (Value::Object(a), Value::Object(b)) if a.len() == b.len() => {
                 for (key, a) in a {
+                    self.pay_bytes(key.len())?;
                     let Some(b) = b.get(key) else { return Ok(false) };
                     if !self.same(a, b)? {
                         return Ok(false);
@@ -286,14 +314,64 @@ fn names(types: &[Type]) -> String {
     named.collect::<Vec<_>>().join(" or ")
 }
 
+/// The values that there may be, as far as they are shown; no more than that of them is looked at.
 fn any_of(values: &[Value]) -> String {
-    let list = match values {
-        [only] => only.to_string(),
-        _ => format!("one of {}", Value::Array(values.to_vec())),
-    };
-    match list.char_indices().nth(SHOWN_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &list[..end]),
-        None => list,
+    let mut room = SHOWN_CHARS_MAX;
+    match values {
+        [only] => shown(&beginning(only, &mut room).to_string()),
+        _ => {
+            let mut list = Vec::new();
+            for value in values {
+                if room == 0 {
+                    break;
+                }
+                list.push(beginning(value, &mut room));
+            }
+            shown(&format!("one of {}", Value::Array(list)))
+        }
+    }
+}
+
+/// As much of a value as there is room for; a little more than is shown, so that it is seen to be cut.
+fn beginning(value: &Value, room: &mut usize) -> Value {
+    *room = room.saturating_sub(1);
+    match value {
+        Value::String(text) => {
+            let text: String = text.chars().take(*room + 2).collect();
+            *room = room.saturating_sub(text.len());
+            text.into()
+        }
+        Value::Array(items) => {
+            let mut list = Vec::new();
+            for item in items {
+                if *room == 0 {
+                    break;
+                }
+                list.push(beginning(item, room));
+            }
+            list.into()
+        }
+        Value::Object(fields) => {
+            let mut map = Map::new();
+            for (key, field) in fields {
+                if *room == 0 {
+                    break;
+                }
+                let key: String = key.chars().take(*room + 2).collect();
+                *room = room.saturating_sub(key.len());
+                map.insert(key, beginning(field, room));
+            }
+            map.into()
+        }
+        other => other.clone(),
+    }
+}
+
+/// The first characters of a text.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -13,6 +13,9 @@ use std::fmt;
 use regex::Regex;
 use serde_json::Value;
 
+/// Bytes of a place and of what is wrong there, as they are told.
+const SHOWN_BYTES_MAX: usize = 2_000;
+
 /// A schema that can be checked against.
 #[derive(Clone, Debug)]
 pub struct Schema {

@@ -4,14 +4,21 @@
 use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder};
+use rewake_core::limits::cut;
 use serde_json::{Map, Value};
 
-use super::{BOUNDS, Bound, Counts, Node, Problem, Schema, TYPES};
+use super::{BOUNDS, Bound, Counts, Node, Problem, SHOWN_BYTES_MAX, Schema, TYPES};
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_BYTES_MAX: usize = 16 << 10;
 /// Patterns of a schema.
 const PATTERNS_MAX: usize = 256;
+/// Bytes of one pattern as it is written, and of all of a schema: what a class stands for is worked out before it is
+/// known to be too large.
+const PATTERN_TEXT_BYTES_MAX: usize = 4 << 10;
+const PATTERN_TEXTS_BYTES_MAX: usize = 16 << 10;
+/// Bytes of the pointers to all schemas of a schema: one long name can stand before many of them.
+const POINTERS_BYTES_MAX: usize = 16 << 20;
 /// Problems that are told together.
 const PROBLEMS_MAX: usize = 20;
 /// Keywords that say something of values which this host cannot check.
@@ -40,12 +47,7 @@ pub(super) fn read(text: &str) -> Result<Schema, Vec<Problem>> {
             ),
         }
     }
-    if reader.problems.is_empty() {
-        Ok(Schema { nodes: reader.nodes })
-    } else {
-        reader.problems.truncate(PROBLEMS_MAX);
-        Err(reader.problems)
-    }
+    if reader.problems.is_empty() { Ok(Schema { nodes: reader.nodes }) } else { Err(reader.problems) }
 }
 
 fn problem(at: &str, what: impl Into<String>) -> Problem {
@@ -62,12 +64,21 @@ struct Reader {
     /// References, to be found once all is read: whose, to what, and where they stand.
     wanted: Vec<(usize, String, String)>,
     patterns: usize,
+    pattern_bytes: usize,
+    pointer_bytes: usize,
     problems: Vec<Problem>,
 }
 
 impl Reader {
     fn wrong(&mut self, at: &str, what: impl Into<String>) {
-        self.problems.push(problem(at, what));
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem(&cut(at, SHOWN_BYTES_MAX), cut(&what.into(), SHOWN_BYTES_MAX)));
+        }
+    }
+
+    /// Whether there is no room for the pointer to another schema.
+    fn is_full(&self) -> bool {
+        self.pointer_bytes > POINTERS_BYTES_MAX
     }
 
     /// What a reference leads to: a JSON Pointer, or a name.
@@ -85,6 +96,11 @@ impl Reader {
     fn schema(&mut self, value: &Value, at: String) -> usize {
         let index = self.nodes.len();
         self.nodes.push(Node::default());
+        self.pointer_bytes += at.len();
+        if self.is_full() {
+            self.wrong(&at, "is one schema too many under names as long as these");
+            return index;
+        }
         let node = match value {
             Value::Bool(true) => Node::default(),
             Value::Bool(false) => Node { never: true, ..Node::default() },
@@ -208,7 +224,11 @@ impl Reader {
         };
         let known = |name: &str| TYPES.iter().find(|(known, _)| *known == name).map(|(_, found)| *found);
         let found: Option<Vec<_>> = names.iter().map(|name| name.as_str().and_then(known)).collect();
-        found.filter(|found| !found.is_empty()).unwrap_or_else(|| {
+        let once = |found: Vec<super::Type>| {
+            let types = TYPES.iter().map(|(_, known)| *known);
+            types.filter(|known| found.contains(known)).collect::<Vec<_>>()
+        };
+        found.map(once).filter(|found| !found.is_empty()).unwrap_or_else(|| {
             let all = TYPES.map(|(name, _)| name).join(", ");
             self.wrong(&under(at, "type"), format!("must be of {all}, or a list of them"));
             Vec::new()
@@ -224,7 +244,14 @@ impl Reader {
         match rules.get(key) {
             None => Vec::new(),
             Some(Value::Array(all)) if !all.is_empty() => {
-                all.iter().enumerate().map(|(n, one)| self.schema(one, format!("{at}/{n}"))).collect()
+                let mut found = Vec::new();
+                for (n, one) in all.iter().enumerate() {
+                    if self.is_full() {
+                        break;
+                    }
+                    found.push(self.schema(one, format!("{at}/{n}")));
+                }
+                found
             }
             Some(_) => {
                 self.wrong(&at, "must be a list of schemas, and not empty");
@@ -236,7 +263,14 @@ impl Reader {
     fn named(&mut self, rules: &Map<String, Value>, key: &str, at: &str) -> BTreeMap<String, usize> {
         let Some(all) = self.object(rules, key, at) else { return BTreeMap::new() };
         let at = under(at, key);
-        all.iter().map(|(name, value)| (name.clone(), self.schema(value, under(&at, name)))).collect()
+        let mut found = BTreeMap::new();
+        for (name, value) in all {
+            if self.is_full() {
+                break;
+            }
+            found.insert(name.clone(), self.schema(value, under(&at, name)));
+        }
+        found
     }
 
     fn object<'a>(
@@ -291,6 +325,11 @@ impl Reader {
 
     fn pattern(&mut self, pattern: &str, at: &str) -> Option<Regex> {
         self.patterns += 1;
+        self.pattern_bytes += pattern.len();
+        if pattern.len() > PATTERN_TEXT_BYTES_MAX || self.pattern_bytes > PATTERN_TEXTS_BYTES_MAX {
+            self.wrong(at, "is a pattern that is too large, or one of patterns that are too large together");
+            return None;
+        }
         if self.patterns > PATTERNS_MAX {
             self.wrong(at, format!("is one pattern too many: a schema has at most {PATTERNS_MAX}"));
             return None;

@@ -198,3 +198,46 @@ fn a_check_that_takes_too_much_is_given_up() {
     assert!(Schema::compile(&large).unwrap_err()[0].what.contains("too large"));
     assert!(Schema::compile(&json!({ "pattern": "(?=a)" }).to_string()).is_err(), "no look-around");
 }
+
+/// What is told of a value that does not fit, counts and names cost as well: each of these took minutes, or all of the
+/// memory.
+#[test]
+fn nothing_is_looked_through_for_nothing() {
+    let since = Instant::now();
+    let many = |one: Value| vec![one; 20_000];
+    let names: Vec<String> = (0..5_000).map(|n| format!("n{n}")).collect();
+    let named: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), json!(1))).collect();
+    let text = "x".repeat(1 << 20);
+    let referring = json!({ "$ref": "#/$defs/one" });
+    for (schema, value) in [
+        (json!({ "contains": { "enum": [text, 1] } }), json!(many(json!("")))),
+        (json!({ "contains": { "pattern": format!("^{}$", "x".repeat(150)) } }), json!(many(json!("")))),
+        (json!({ "allOf": many(json!({ "minLength": 1 })) }), json!(text)),
+        (
+            json!({ "$defs": { "one": { "required": names } }, "allOf": many(referring.clone()) }),
+            named.clone().into(),
+        ),
+        (
+            json!({ "$defs": { "one": { "not": { "const": { text.as_str(): 1 } } } }, "allOf": many(referring) }),
+            json!({ text.as_str(): 2 }),
+        ),
+    ] {
+        let schema = Schema::compile(&schema.to_string()).expect("a schema");
+        let problem = schema.validate(&value).unwrap_err();
+        assert!(problem.to_string().len() < 5_000, "{} bytes are told", problem.to_string().len());
+    }
+    for (schema, why) in [
+        (
+            json!({ "properties": { "x".repeat(100_000): { "allOf": many(json!(true)) } } }),
+            "under names as long",
+        ),
+        (json!({ "allOf": vec![json!({ "pattern": "\\pL".repeat(1_000) }); 7] }), "too large together"),
+        (json!({ "pattern": "a".repeat(5_000) }), "too large"),
+    ] {
+        let problems = Schema::compile(&schema.to_string()).unwrap_err();
+        assert!(problems.iter().any(|problem| problem.what.contains(why)), "{}", problems[0].what);
+        assert!(problems.len() <= 20, "{}", problems.len());
+        assert!(problems.iter().all(|problem| problem.to_string().len() < 5_000));
+    }
+    assert!(since.elapsed() < Duration::from_secs(120), "{:?}", since.elapsed());
+}

@@ -5,6 +5,7 @@
 //!
 //! How lists are cut is no part of what a replay compares: that is the digest of the whole request.
 
+mod differing;
 mod read;
 mod shape;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use rewake_core::ids::Digest;
 use rewake_store::Blob;
 use serde::Serialize;
 
+pub(crate) use self::differing::difference;
 pub use self::read::{NotSent, Sent, read, requests_near};
 pub use self::shape::{Content, Message, Options, Role, Tool};
 use self::shape::{ListBlob, MessageBlob, OptionsBlob, ToolsBlob};

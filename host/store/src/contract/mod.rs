@@ -2,6 +2,7 @@
 //! no store.
 
 mod bulk;
+mod changes;
 mod inbox;
 mod installed;
 mod journal;
@@ -29,6 +30,9 @@ pub async fn check(store: &dyn Store) {
     inbox::keys(store).await;
     inbox::limits(store).await;
     inbox::controls_have_room(store).await;
+    changes::targets(store).await;
+    changes::senders_and_keys(store).await;
+    changes::nothing_about_it_is_left(store).await;
     leases::epochs(store).await;
     leases::busy_expired_dead(store).await;
     leases::cut_if_too_long(store).await;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rewake_core::codec::Record;
-use rewake_core::command::{Command, Row};
+use rewake_core::command::{Command, Row, Target};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
 use rewake_wire::{Fault, Sender, SessionSummary, Status};
 
@@ -82,6 +82,11 @@ impl Kept {
                 return Err(StoreError::RowTaken { session: self.id.clone(), n: *n });
             }
         }
+        let is_left = |sent: &&Sent| sent.taken_seq.is_none() && !append.taken.contains(&sent.row.n);
+        let about = self.inbox.iter().filter(is_left).filter_map(|sent| sent.row.command.target());
+        if let Some(n) = about.into_iter().find(|n| append.taken.contains(n)) {
+            return Err(StoreError::RowChanged { session: self.id.clone(), n });
+        }
         match append.inbox_through {
             Some(expected) if expected != self.through() => {
                 Err(StoreError::InboxMoved { session: self.id.clone(), expected, found: self.through() })
@@ -145,9 +150,26 @@ impl Kept {
             untaken_of_sender: untaken().filter(|sent| sent.row.sender == sender).count() as u64,
         }
         .admit(lane)?;
+        if let Some(target) = command.target() {
+            self.target(target)?.admit(&sender)?;
+        }
         let n = self.through() + 1;
         self.inbox.push(Sent { row: Row { n, sender, command }, key, taken_seq: None });
         Ok(n)
+    }
+
+    /// What a command is about.
+    fn target(&self, n: u64) -> Result<Target> {
+        let sent = self.inbox.iter().find(|sent| sent.row.n == n);
+        let sent = sent.ok_or_else(|| checks::no_row(&self.id, n))?;
+        let cancels = |sent: &Sent| sent.row.command == Command::Cancel { target: n };
+        Ok(Target {
+            n,
+            sender: sent.row.sender.clone(),
+            is_message: matches!(sent.row.command, Command::Message { .. }),
+            is_canceled: self.inbox.iter().any(cancels),
+            is_taken: sent.taken_seq.is_some(),
+        })
     }
 
     pub(super) fn pending(&self) -> Vec<Row> {

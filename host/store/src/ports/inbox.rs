@@ -15,8 +15,12 @@ pub trait Inbox {
     /// # Errors
     /// `NotFound`; `Refused` if the command is none, the session has ended, there is no room for it, or the
     /// key came with something else before. `Unknown`: send again with the same key. Messages have room in
-    /// the inbox and in the sender's quarter of it; answers, interrupts and stops each have some of their own
-    /// for every sender, so that a full inbox keeps none of them out.
+    /// the inbox and in the sender's quarter of it; answers, interrupts, stops and the like each have some of
+    /// their own for every sender, so that a full inbox keeps none of them out.
+    ///
+    /// A command about a message (an edit, a cancellation, a promotion) is refused if that is taken in
+    /// (`Delivered`), was taken back, is no message or one that its sender may not change, and `NotFound` if
+    /// there is none: seen in the transaction that inserts it, so that what is acknowledged has its effect.
     fn send<'a>(
         &'a self,
         session: &'a SessionId,

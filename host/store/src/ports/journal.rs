@@ -24,7 +24,7 @@ pub trait Journal {
     /// is dropped before a group took it in, it is withdrawn.
     ///
     /// # Errors
-    /// `Fenced`, `RowTaken`, `InboxMoved`: nothing was written, here or of other sessions' doing.
+    /// `Fenced`, `RowTaken`, `RowChanged`, `InboxMoved`: nothing was written, here or of other sessions' doing.
     /// `Unknown`: the disk failed in the commit. `Corrupt`: the records are no chain from `expected`.
     fn append(&self, append: Append) -> Answer<'_, ()>;
 
@@ -67,7 +67,8 @@ pub struct Append {
     pub expected: Head,
     /// At least one.
     pub records: Vec<Record>,
-    /// Inbox rows that these records take in; each must be untaken.
+    /// Inbox rows that these records take in; each must be untaken, and no row that stays untaken may be about it:
+    /// who edited a message before it was taken in has edited it.
     pub taken: Vec<u64>,
     /// If given: refuse unless this is the inbox's last row (0: it has none). For the transaction that
     /// ends a session, so that nothing acknowledged is in no entry.

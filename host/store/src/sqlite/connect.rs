@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{Access, access, statvfs};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -17,8 +18,11 @@ use crate::{Result, StoreError};
 /// What SQLite's `application_id` must be: "Rwke".
 const APPLICATION_ID: i64 = 0x5277_6b65;
 /// All schemas in order; a file's `user_version` is how many of them it has. Only ever added to.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001-first.sql"), include_str!("migrations/0002-installed.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001-first.sql"),
+    include_str!("migrations/0002-installed.sql"),
+    include_str!("migrations/0003-targets.sql"),
+];
 /// How long a connection waits for another process's transaction.
 const BUSY_MS_MAX: u64 = 5_000;
 /// Connections that read.
@@ -28,6 +32,8 @@ const READERS_MAX: u32 = 4;
 const WRITER_STATEMENTS_MAX: usize = 256;
 /// Pages of the file that the connection that writes keeps, in KiB.
 const WRITER_CACHE_KIB: &str = "-65536";
+/// Bytes that the log's index takes at first, twice.
+const ROOM_BYTES_MIN: u64 = 64 << 10;
 /// Rows that a reading connection may be ahead of its reader.
 const READ_AHEAD_ROWS: usize = 512;
 
@@ -45,6 +51,7 @@ impl Location {
     pub(super) async fn for_writing(path: &Path) -> Result<(Self, SqliteConnection)> {
         let location = Location { path: path.to_owned(), immutable: false };
         make_private(path)?;
+        check_writable(path)?;
         let mut connection = location.writer().await?;
         match migrate(&mut connection, path).await {
             Ok(()) => Ok((location, connection)),
@@ -105,6 +112,8 @@ impl Location {
             .thread_name(|n| format!("store-reader-{n}"));
         SqlitePoolOptions::new()
             .max_connections(READERS_MAX)
+            // A connection to a file does not go away by itself.
+            .test_before_acquire(false)
             .acquire_timeout(Duration::from_secs(30))
             .idle_timeout(Duration::from_secs(60))
             .connect_lazy_with(options)
@@ -148,7 +157,7 @@ impl Location {
             Some(super::failure::NOTADB) => {
                 StoreError::Foreign { path: self.path.clone(), why: "it is no SQLite database".into() }
             }
-            _ => StoreError::io(format!("opening {}", self.path.display()), error),
+            _ => unreadable("opening", &self.path, error),
         }
     }
 }
@@ -163,10 +172,7 @@ pub(super) async fn closed(connection: SqliteConnection) {
 /// Makes the folder and the file, both for their owner alone. SQLite gives its log the file's mode.
 fn make_private(path: &Path) -> Result<()> {
     let doing = |what: &str, at: &Path| format!("{what} {}", at.display());
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     if !folder.exists() {
         fs::DirBuilder::new()
             .recursive(true)
@@ -193,11 +199,47 @@ fn make_private(path: &Path) -> Result<()> {
     }
 }
 
+/// Sees that the file can be written, and others beside it. SQLite would open it to be read, and fail later.
+fn check_writable(path: &Path) -> Result<()> {
+    for place in [path, folder_of(path)] {
+        access(place, Access::WRITE_OK).map_err(|error| {
+            let why = format!("it cannot be written ({error}); what is kept in it can still be read");
+            StoreError::io(place.display().to_string(), why)
+        })?;
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether there is room on the file's disk for what SQLite makes beside it.
+fn has_room(path: &Path) -> bool {
+    statvfs(folder_of(path)).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >= ROOM_BYTES_MIN)
+}
+
 /// Whether a write-ahead log with something in it stands beside the file.
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// Why the file cannot be opened. A log beside it is taken for its own by SQLite, whoever put it there.
+fn unreadable(doing: &str, path: &Path, error: &sqlx::Error) -> StoreError {
+    match super::failure::failed(format!("{doing} {}", path.display()), error) {
+        StoreError::Damaged { what, said } if has_log(path) => {
+            let shown = path.display();
+            let said = format!("{said}; or {shown}-wal is not its log: then it opens without that");
+            StoreError::Damaged { what, said }
+        }
+        // SQLite tells no room for its own files as an error of the disk.
+        StoreError::Io { what, source_text } if !has_room(path) => {
+            StoreError::Io { what, source_text: format!("{source_text}: the disk is full; make room on it") }
+        }
+        other => other,
+    }
 }
 
 /// Reads the schema's version; refuses files of others and of newer versions.
@@ -206,7 +248,11 @@ async fn check_schema(connection: &mut SqliteConnection, path: &Path) -> Result<
         Some(super::failure::NOTADB) => {
             StoreError::Foreign { path: path.to_owned(), why: "it is no SQLite database".into() }
         }
-        _ => StoreError::io(format!("reading the schema of {}", path.display()), error),
+        // What SQLite answers to a header of another form.
+        Some(super::failure::ERROR) => {
+            StoreError::Foreign { path: path.to_owned(), why: super::failure::said(&error) }
+        }
+        _ => unreadable("reading the schema of", path, &error),
     };
     // In one statement, which sees one state of the file: another process may be making it what it is to be.
     let (application, version, tables): (i64, i64, i64) = sqlx::query_as(
@@ -237,7 +283,7 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<()> {
         return Ok(());
     }
     let failed = |error: sqlx::Error| {
-        StoreError::io(format!("bringing the schema of {} up to date", path.display()), error)
+        super::failure::failed(format!("bringing the schema of {} up to date", path.display()), &error)
     };
     connection.execute("BEGIN IMMEDIATE").await.map_err(failed)?;
     // Once more, now that no other process can be doing the same.

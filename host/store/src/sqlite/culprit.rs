@@ -42,6 +42,18 @@ pub(super) async fn judge(
             return Ok(Some(StoreError::RowTaken { session: append.session.clone(), n: *n }));
         }
     }
+    for n in &append.taken {
+        let about = sqlx::query("SELECT n FROM inbox WHERE session = ? AND target = ? AND taken_seq IS NULL")
+            .bind(one.session)
+            .bind(*n as i64)
+            .fetch_all(&mut *connection)
+            .await?;
+        for row in about {
+            if !append.taken.contains(&(row.try_get::<i64, _>(0)? as u64)) {
+                return Ok(Some(StoreError::RowChanged { session: append.session.clone(), n: *n }));
+            }
+        }
+    }
     if let Some(expected) = append.inbox_through {
         let found: i64 = sqlx::query_scalar("SELECT coalesce(max(n), 0) FROM inbox WHERE session = ?")
             .bind(one.session)

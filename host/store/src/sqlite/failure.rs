@@ -4,8 +4,13 @@ use crate::StoreError;
 
 const BUSY: i64 = 5;
 const LOCKED: i64 = 6;
+const READONLY: i64 = 8;
+/// A page of the file is not what was written.
+const CORRUPT: i64 = 11;
+const FULL: i64 = 13;
 const CONSTRAINT: i64 = 19;
-const ERROR: i64 = 1;
+/// The statement, or the file's form.
+pub(super) const ERROR: i64 = 1;
 const TOO_BIG: i64 = 18;
 const MISMATCH: i64 = 20;
 /// The file is no database.
@@ -16,7 +21,7 @@ pub(super) const NOTADB: i64 = 26;
 pub(super) enum Verdict {
     /// One of its conditions did not hold; nothing was written.
     Condition,
-    /// It did not begin, or was refused for what it says; nothing was written.
+    /// It did not begin, was refused for what it says, or met a damaged page; nothing was written.
     NotWritten,
     /// The disk, or what stands between: nothing may be concluded.
     Unknown,
@@ -26,7 +31,8 @@ pub(super) enum Verdict {
 pub(super) fn judge(error: &sqlx::Error) -> Verdict {
     match primary_code(error) {
         Some(CONSTRAINT) => Verdict::Condition,
-        Some(BUSY | LOCKED | ERROR | TOO_BIG | MISMATCH) => Verdict::NotWritten,
+        // A damaged page is met by the statements before COMMIT, which itself reads none.
+        Some(BUSY | LOCKED | READONLY | CORRUPT | ERROR | TOO_BIG | MISMATCH) => Verdict::NotWritten,
         _ => Verdict::Unknown,
     }
 }
@@ -35,6 +41,30 @@ pub(super) fn judge(error: &sqlx::Error) -> Verdict {
 pub(super) fn primary_code(error: &sqlx::Error) -> Option<i64> {
     let extended: i64 = error.as_database_error()?.code()?.parse().ok()?;
     Some(extended & 0xff)
+}
+
+/// What SQLite said, without what stands between.
+pub(super) fn said(error: &sqlx::Error) -> String {
+    let Some(database) = error.as_database_error() else { return error.to_string() };
+    let code = database.code().unwrap_or_default();
+    match primary_code(error) {
+        Some(FULL) => format!("the disk is full (SQLite {code}); make room on it"),
+        _ => format!("{} (SQLite {code})", database.message()),
+    }
+}
+
+/// Whether the file itself is damaged.
+pub(super) fn is_damaged(error: &sqlx::Error) -> bool {
+    matches!(primary_code(error), Some(CORRUPT | NOTADB))
+}
+
+/// Something failed, and nothing was written.
+pub(super) fn failed(what: String, error: &sqlx::Error) -> StoreError {
+    if is_damaged(error) {
+        StoreError::Damaged { what, said: said(error) }
+    } else {
+        StoreError::io(what, said(error))
+    }
 }
 
 /// Whether another process keeps the file locked.
@@ -56,14 +86,14 @@ pub(super) fn not_written(error: &sqlx::Error) -> StoreError {
             "another process kept it locked for too long; nothing was written, try again",
         );
     }
-    StoreError::io("writing to the store; nothing was written", error)
+    failed("writing to the store; nothing was written".into(), error)
 }
 
 /// What a reader is told.
 pub(super) fn reading(what: &str, error: &sqlx::Error) -> StoreError {
     match error {
         sqlx::Error::PoolClosed => StoreError::Closed,
-        _ => StoreError::io(format!("reading {what}"), error),
+        _ => failed(format!("reading {what}"), error),
     }
 }
 

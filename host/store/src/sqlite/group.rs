@@ -57,6 +57,13 @@ const TAKEN: Section = Section {
     columns: 3,
     tail: ") AS v WHERE inbox.session = v.column1 AND inbox.n = v.column2 AND inbox.taken_seq IS NULL",
 };
+/// Nothing that stays untaken may be about a row that was taken.
+const UNCHANGED: Section = Section {
+    head: "INSERT INTO asserts (holds) SELECT NULL FROM (",
+    columns: 2,
+    tail: ") AS v WHERE v.column1 IS NOT NULL AND EXISTS (SELECT 1 FROM inbox AS c \
+           WHERE c.session = v.column1 AND c.target = v.column2 AND c.taken_seq IS NULL)",
+};
 const THROUGH: Section = Section {
     head: "INSERT INTO asserts (holds) SELECT NULL FROM (",
     columns: 2,
@@ -141,6 +148,7 @@ impl<'q> Rows<'q> {
         BLOB_REFS.write(&mut text, self.blobs.len(), "");
         PAYLOADS.write(&mut text, self.entries.len(), "");
         TAKEN.write(&mut text, self.taken.len(), CHANGED);
+        UNCHANGED.write(&mut text, self.taken.len(), "");
         THROUGH.write(&mut text, self.through.len(), "");
         STATES.write(&mut text, self.states.len(), "");
         OLD_STATES.write(&mut text, self.states.len(), "");
@@ -164,6 +172,8 @@ impl<'q> Rows<'q> {
         let query = TAKEN.bind(query, &self.taken, true, |query, (one, n)| {
             query.bind(one.session).bind(*n as i64).bind(one.head.seq as i64)
         });
+        let query = UNCHANGED
+            .bind(query, &self.taken, false, |query, (one, n)| query.bind(one.session).bind(*n as i64));
         let query = THROUGH
             .bind(query, &self.through, false, |query, (one, n)| query.bind(one.session).bind(*n as i64));
         let query = STATES.bind(query, &self.states, false, |query, (one, state)| {

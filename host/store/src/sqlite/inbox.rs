@@ -1,7 +1,7 @@
 //! The inbox in SQLite. Taking rows in is part of an append's text (`group.rs`).
 
 use futures_util::future::BoxFuture;
-use rewake_core::command::{Command, Row};
+use rewake_core::command::{Command, Row, Target};
 use rewake_core::ids::SessionId;
 use rewake_wire::Sender;
 use sqlx::{Row as _, SqliteConnection};
@@ -23,10 +23,17 @@ impl Inbox for SqliteStore {
         Box::pin(async move {
             checks::command(&command, key.as_deref())?;
             let id = self.shared.keys(session).await?.session;
-            let sender = checks::sender_text(&sender);
-            let lane = checks::Lane::of(&command);
-            let command = checks::command_text(&command);
-            self.ask(Send { session: id, name: session.clone(), sender, lane, command, key }).await
+            self.ask(Send {
+                session: id,
+                name: session.clone(),
+                sender_text: checks::sender_text(&sender),
+                sender,
+                lane: checks::Lane::of(&command),
+                target: command.target(),
+                command: checks::command_text(&command),
+                key,
+            })
+            .await
         })
     }
 
@@ -78,8 +85,10 @@ impl Inbox for SqliteStore {
 struct Send {
     session: i64,
     name: SessionId,
-    sender: String,
+    sender: Sender,
+    sender_text: String,
     lane: checks::Lane,
+    target: Option<u64>,
     command: String,
     key: Option<String>,
 }
@@ -109,23 +118,28 @@ impl Operation for Send {
                 StoreError::corrupt(format!("the status of {}", self.name), format!("{status:?} is none"))
             })?;
             let held = sqlx::query(UNTAKEN)
-                .bind(self.sender.as_str())
+                .bind(self.sender_text.as_str())
                 .bind(self.session)
                 .bind(self.lane.as_str())
                 .fetch_one(&mut *connection)
                 .await?;
             let (untaken, untaken_of_sender) = (rows::number(&held, 0)?, rows::number(&held, 1)?);
             checks::Inbox { status, untaken, untaken_of_sender }.admit(self.lane)?;
+            if let Some(target) = self.target {
+                self.target(connection, target).await?.admit(&self.sender).map_err(StoreError::from)?;
+            }
             let n = rows::number(&row, 1)? + 1;
             sqlx::query(
-                "INSERT INTO inbox (session, n, sender, command, dedup_key, at) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO inbox (session, n, sender, command, dedup_key, at, target) \
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
             )
             .bind(self.session)
             .bind(n as i64)
-            .bind(self.sender.as_str())
+            .bind(self.sender_text.as_str())
             .bind(self.command.as_str())
             .bind(self.key.as_deref())
             .bind(now().0)
+            .bind(self.target.map(|target| target as i64))
             .execute(connection)
             .await?;
             Ok(n)
@@ -133,14 +147,41 @@ impl Operation for Send {
     }
 }
 
+/// What stands where a command points to: its sender, kind, whether it is taken in, whether it is taken back.
+const TARGET: &str = "SELECT t.sender, json_extract(t.command, '$.type'), t.taken_seq IS NOT NULL, \
+                      EXISTS (SELECT 1 FROM inbox AS c WHERE c.session = t.session AND c.target = t.n \
+                      AND json_extract(c.command, '$.type') = 'cancel') \
+                      FROM inbox AS t WHERE t.session = ? AND t.n = ?";
+
 impl Send {
+    /// What the command is about.
+    async fn target(&self, connection: &mut SqliteConnection, n: u64) -> Result<Target, Stop> {
+        let row = sqlx::query(TARGET)
+            .bind(self.session)
+            .bind(i64::try_from(n).unwrap_or(i64::MAX))
+            .fetch_optional(connection)
+            .await?
+            .ok_or_else(|| checks::no_row(&self.name, n))?;
+        let sender: &str = row.try_get(0)?;
+        let sender = serde_json::from_str(sender).map_err(|error| {
+            StoreError::corrupt(format!("row {n} of the inbox of {}: its sender", self.name), error)
+        })?;
+        Ok(Target {
+            n,
+            sender,
+            is_message: row.try_get::<&str, _>(1)? == checks::Lane::Message.as_str(),
+            is_taken: row.try_get(2)?,
+            is_canceled: row.try_get(3)?,
+        })
+    }
+
     /// The row that came with the same key before.
     async fn same(&self, connection: &mut SqliteConnection) -> Result<Option<u64>, Stop> {
         let Some(key) = &self.key else { return Ok(None) };
         let found =
             sqlx::query("SELECT n, command FROM inbox WHERE session = ? AND sender = ? AND dedup_key = ?")
                 .bind(self.session)
-                .bind(self.sender.as_str())
+                .bind(self.sender_text.as_str())
                 .bind(key.as_str())
                 .fetch_optional(connection)
                 .await?;

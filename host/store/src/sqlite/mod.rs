@@ -9,6 +9,7 @@ mod connect;
 mod culprit;
 mod failure;
 mod group;
+mod identity;
 mod inbox;
 mod installed;
 mod job;
@@ -28,6 +29,7 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rewake_core::ids::Timestamp;
+use sqlx::AssertSqlSafe;
 use tokio::sync::{mpsc, oneshot};
 
 use connect::Location;
@@ -37,6 +39,9 @@ use writer::Writer;
 
 use crate::ports::Store;
 use crate::{Result, StoreError};
+
+/// Faults of the file that are listed.
+const FILE_FAULTS_MAX: u32 = 20;
 
 /// How the file is opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,6 +90,23 @@ impl SqliteStore {
     /// How many transactions were committed since the file was opened.
     pub fn commits(&self) -> u64 {
         self.shared.commits.load(Ordering::Relaxed)
+    }
+
+    /// What is wrong with the file's own form, the indexes included; nothing, if it is as it must be. Reads all of
+    /// it, and knows nothing of what is in it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn check_file(&self) -> Result<Vec<String>> {
+        let found = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA integrity_check({FILE_FAULTS_MAX})")))
+            .fetch_all(&*self.shared.readers.read().await)
+            .await;
+        match found {
+            Ok(lines) => Ok(lines.into_iter().filter(|line: &String| line != "ok").collect()),
+            // So damaged that it cannot be looked at.
+            Err(error) if failure::is_damaged(&error) => Ok(vec![failure::said(&error)]),
+            Err(error) => Err(failure::reading("the store's file", &error)),
+        }
     }
 
     /// Has the writer run an operation, and waits for its commit.

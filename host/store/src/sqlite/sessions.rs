@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use rewake_core::ids::{SessionId, Timestamp};
-use rewake_wire::{Fault, SessionSummary};
+use rewake_wire::{Fault, SessionSummary, Status};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
@@ -47,7 +47,7 @@ impl Sessions for SqliteStore {
                 .fetch_all(&*self.shared.readers.read().await)
                 .await
                 .map_err(|error| reading("the sessions", &error))?;
-            found.iter().map(summary).collect()
+            found.iter().map(listed).collect()
         })
     }
 
@@ -93,6 +93,36 @@ fn summary(row: &SqliteRow) -> Result<SessionSummary> {
         })
     };
     read().map_err(failed)
+}
+
+/// The same, of one session among others: what is damaged in its row hides none of them.
+fn listed(row: &SqliteRow) -> Result<SessionSummary> {
+    let why = match summary(row) {
+        Ok(summary) => return Ok(summary),
+        Err(error) => error,
+    };
+    let id = row.try_get(0).map_err(|error| reading("a session", &error))?;
+    let text = |column: usize| row.try_get::<Option<String>, _>(column).ok().flatten();
+    let number = |column: usize| row.try_get::<i64, _>(column).unwrap_or_default();
+    Ok(SessionSummary {
+        id,
+        agent: text(1).unwrap_or_default(),
+        status: Status::Failed,
+        title: text(3),
+        turns: u32::try_from(number(4)).unwrap_or_default(),
+        entries: u64::try_from(number(5)).unwrap_or_default(),
+        created_at: Timestamp(number(6)).to_string(),
+        updated_at: Timestamp(number(7)).to_string(),
+        fault: Some(Fault {
+            reason: "damaged".into(),
+            seq: None,
+            expected: String::new(),
+            got: String::new(),
+            field: String::new(),
+            detail: format!("the session's row in the store: {why}"),
+            host_version: String::new(),
+        }),
+    })
 }
 
 /// Sets or clears a fault.

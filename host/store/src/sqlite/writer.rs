@@ -9,8 +9,9 @@ use sqlx::{Executor as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::closed;
-use super::failure::{Verdict, judge, not_written};
+use super::failure::{Verdict, judge, not_written, said};
 use super::group::Part;
+use super::identity::Identity;
 use super::job::{Group, Job, Prepared};
 use super::shared::Shared;
 use super::{culprit, group};
@@ -33,6 +34,8 @@ pub(super) struct Writer {
     waiting: VecDeque<Job>,
     /// None after a failure whose outcome is unknown, until the file is opened again.
     connection: Option<SqliteConnection>,
+    /// The files that are open.
+    identity: Identity,
     /// The greatest id of an entry, as far as this process knows.
     entry_id: i64,
 }
@@ -46,7 +49,9 @@ impl Writer {
         let entry_id = newest_entry_id(&mut connection)
             .await
             .map_err(|error| super::failure::reading("the newest entry", &error))?;
-        Ok(Writer { shared, queue, waiting: VecDeque::new(), connection: Some(connection), entry_id })
+        let identity = Identity::of(&shared.location.path);
+        let (waiting, connection) = (VecDeque::new(), Some(connection));
+        Ok(Writer { shared, queue, waiting, connection, identity, entry_id })
     }
 
     /// Runs until it is told to close, or until every handle of the store is gone.
@@ -131,6 +136,11 @@ impl Writer {
                 })));
                 continue;
             };
+            if let Err(moved) = self.identity.check() {
+                tracing::error!(%moved, "the store is not written any more");
+                group.answer(Some(&moved));
+                continue;
+            }
             let error = match transact(connection, &mut group, &mut self.entry_id).await {
                 Ok(()) => {
                     self.shared.committed(&group.appends);
@@ -145,7 +155,7 @@ impl Writer {
             };
             match verdict {
                 Verdict::Unknown => {
-                    tracing::error!(%error, "the store's disk failed; opening the file again");
+                    tracing::error!(error = %said(&error), "the store's disk failed; opening the file again");
                     self.lose(group, &error).await;
                 }
                 Verdict::NotWritten if group.len() == 1 => group.answer(Some(&not_written(&error))),
@@ -197,7 +207,7 @@ impl Writer {
         if let Err(error) = self.reopen().await {
             tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
         }
-        let unknown = StoreError::Unknown(error.to_string());
+        let unknown = StoreError::Unknown(said(error));
         group.answer(Some(&unknown));
         // What is there now, and no more: who asks again at once must not keep the writer here.
         let queued = std::iter::from_fn(|| self.queue.try_recv().ok()).take(QUEUE_JOBS_MAX);
@@ -214,9 +224,13 @@ impl Writer {
     /// Closes what this process still has open of the file, and opens it again.
     async fn reopen(&mut self) -> Result<()> {
         let unknown = |error: &dyn std::fmt::Display| StoreError::Unknown(error.to_string());
+        // Another file at its name is not what callers know.
+        self.identity.check_file()?;
         self.shared.reopen().await.map_err(|error| unknown(&error))?;
         let mut connection = self.shared.location.writer().await.map_err(|error| unknown(&error))?;
-        self.entry_id = newest_entry_id(&mut connection).await.map_err(|error| unknown(&error))?;
+        self.entry_id = newest_entry_id(&mut connection).await.map_err(|error| unknown(&said(&error)))?;
+        self.identity.check_file()?;
+        self.identity = Identity::of(&self.shared.location.path);
         self.connection = Some(connection);
         Ok(())
     }

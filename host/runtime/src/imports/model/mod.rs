@@ -6,6 +6,7 @@ mod bound;
 mod price;
 
 use rewake_bindings::model::{self, Request};
+use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
 use rewake_core::ids::Digest;
@@ -20,7 +21,7 @@ use super::StepImports;
 use crate::convert::{model_out, request_digest};
 use crate::live::Live;
 use crate::providers::Resolved;
-use crate::sent::Pieces;
+use crate::sent::{self, Pieces};
 
 const FUNCTION: &str = "model.complete";
 /// Bytes of a model's name.
@@ -42,7 +43,7 @@ pub(super) async fn complete(imports: &mut StepImports, request: Request) -> Res
             call.first(imports).await
         }
         Some(recorded) => {
-            let start = claim(imports, recorded, digest)?;
+            let start = claim(imports, recorded, &request, digest).await?;
             if let Some(end) = recorded.ended(0) {
                 return Ok(ended(&end.fact));
             }
@@ -173,21 +174,25 @@ fn may_ask(
 }
 
 /// Compares what is asked with what is recorded; returns the start's seq.
-fn claim(imports: &mut StepImports, recorded: &Recorded, digest: Digest) -> Result<u64> {
+async fn claim(
+    imports: &mut StepImports,
+    recorded: &Recorded,
+    request: &Request,
+    digest: Digest,
+) -> Result<u64> {
     match recorded.first().map(|entry| (entry.seq, &entry.fact)) {
         Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
         Some((seq, Fact::ModelStarted(started))) => {
-            let (expected, got) = (started.request.to_hex(), digest.to_hex());
-            Err(imports.recorder.differs(
-                seq,
-                "request",
-                format!("{FUNCTION} of {expected}"),
-                format!("{FUNCTION} of {got}"),
-            ))
+            let kept = sent::difference(imports.cx.store.as_ref(), seq, started, request).await;
+            let shown = |digest: Digest| format!("of digest {digest}");
+            let difference = kept.unwrap_or_else(|| Difference {
+                path: "request".to_owned(),
+                expected: shown(started.request),
+                got: shown(digest),
+            });
+            Err(imports.recorder.differs(seq, FUNCTION, difference))
         }
-        _ => {
-            Err(imports.recorder.differs(recorded.seq(), "function", "another call".into(), FUNCTION.into()))
-        }
+        _ => Err(imports.recorder.another_call(recorded.seq(), FUNCTION)),
     }
 }
 

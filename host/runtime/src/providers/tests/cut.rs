@@ -73,3 +73,45 @@ async fn no_byte_is_one_at_which_an_answer_can_be_cut_unseen() {
         }
     }
 }
+
+/// A server that does one thing after the other, whenever it is asked.
+async fn in_turn(scripts: Vec<Vec<Does>>) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = asked.clone();
+    tokio::spawn(async move {
+        for script in scripts {
+            let Ok((stream, _)) = listener.accept().await else { return };
+            serve(stream, kept.clone(), script).await;
+        }
+    });
+    Server { address, asked }
+}
+
+/// Pieces that end within a character, an event or an end of a line; and ends of lines in both ways that there are.
+#[tokio::test]
+async fn an_answer_is_the_same_in_whatever_pieces_it_comes() {
+    for provider in ["anthropic", "openai"] {
+        let text = answer(provider).concat();
+        let mut scripts = Vec::new();
+        for end in ["\n", "\r\n"] {
+            let bytes = text.replace('\n', end).into_bytes();
+            for size in [bytes.len(), 61, 7, 3, 2, 1] {
+                let pieces = bytes.chunks(size).map(|piece| Does::Sends(piece.to_vec()));
+                scripts.push(std::iter::once(Does::Says(stream_head())).chain(pieces).collect());
+            }
+        }
+        let count = scripts.len();
+        let bench = Bench::at(provider, &in_turn(scripts).await);
+        let whole = bench.ask(&hello()).await;
+        assert!(
+            matches!(&whole.0, Attempt::Ended { outcome: ModelOutcome::Completion { .. }, .. }),
+            "{:?}",
+            whole.0
+        );
+        for nth in 1..count {
+            assert_eq!(bench.ask(&hello()).await, whole, "{provider}, the answer in pieces number {nth}");
+        }
+    }
+}

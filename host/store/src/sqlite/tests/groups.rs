@@ -7,9 +7,12 @@ use futures_util::future::join_all;
 use super::{Place, all, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
-use crate::ports::{Append, Journal as _, Leases as _};
+use crate::ports::{Append, Inbox as _, Journal as _, Leases as _};
 use crate::sqlite::SqliteStore;
+use rewake_core::Refusal;
+use rewake_core::command::Command;
 use rewake_core::ids::HostId;
+use rewake_wire::{Part, Sender};
 
 async fn sessions(store: &SqliteStore, count: usize) -> Vec<Tale> {
     let mut tales = Vec::new();
@@ -77,6 +80,47 @@ async fn who_is_fenced_hurts_nobody_else() {
             13 => assert!(matches!(outcome, Err(StoreError::InboxMoved { found: 0, .. })), "{outcome:?}"),
             _ => assert_eq!((outcome, all(&store, tale).await.len()), (&Ok(()), 8)),
         }
+    }
+    store.close().await;
+}
+
+/// An edit and the append that takes its message in meet in one transaction: one of them is told no.
+#[tokio::test]
+async fn an_edit_and_the_taking_of_its_message_share_a_commit_and_do_not_pass_each_other() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tales = sessions(&store, 5).await;
+    let ann = Sender::Operator("ann".into());
+    let parts = |text: &str| vec![Part::text(text)];
+    for tale in &tales {
+        let message = Command::Message { parts: parts("x") };
+        store.send(&tale.session, ann.clone(), message, None).await.unwrap();
+    }
+    let edit = Command::Edit { target: 1, parts: parts("y") };
+    let edited = store.send(&tales[2].session, ann, edit, None);
+    let mut appends: Vec<Append> = tales.clone().iter_mut().map(|tale| tale.append(2)).collect();
+    for append in &mut appends {
+        append.taken = vec![1];
+    }
+    let (edited, (outcomes, _)) = tokio::join!(edited, at_once(&store, appends));
+    for (index, outcome) in outcomes.iter().enumerate() {
+        match (index, &edited) {
+            (2, Ok(n)) => {
+                assert_eq!(*n, 2);
+                assert!(matches!(outcome, Err(StoreError::RowChanged { n: 1, .. })), "{outcome:?}");
+            }
+            (2, Err(refused)) => {
+                assert_eq!(*refused, Refusal::Delivered { n: 1 }.into());
+                assert_eq!(*outcome, Ok(()));
+            }
+            _ => assert_eq!(*outcome, Ok(())),
+        }
+    }
+    // Now with it.
+    if edited.is_ok() {
+        let mut append = tales[2].append(2);
+        append.taken = vec![2, 1];
+        store.append(append).await.unwrap();
     }
     store.close().await;
 }

@@ -127,6 +127,7 @@ async fn rows_of_the_inbox_change_once() {
             "UPDATE inbox SET taken_seq = NULL WHERE n = 1",
             "UPDATE inbox SET command = '{}' WHERE n = 2",
             "UPDATE inbox SET command = '{}', taken_seq = 9 WHERE n = 2",
+            "UPDATE inbox SET target = 1, taken_seq = 9 WHERE n = 2",
         ],
     )
     .await;

@@ -1,13 +1,15 @@
 //! What is installed, in the file: the schema before it, and what the storage itself refuses.
 
+use rewake_core::command::Command;
 use rewake_core::ids::Digest;
+use rewake_wire::{Part, Sender};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _};
 
 use super::{Place, all, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
-use crate::ports::{Bundle, Bundles as _, Install, Installs as _, Journal as _};
+use crate::ports::{Bundle, Bundles as _, Inbox as _, Install, Installs as _, Journal as _};
 use crate::sqlite::connect::{Location, closed};
 use crate::sqlite::{OpenOptions, SqliteStore};
 
@@ -17,12 +19,19 @@ async fn a_file_of_the_first_schema_is_taken_up() {
     let place = Place::new();
     let store = place.open().await;
     let tale = told(&store, "ses_old", 2).await;
+    let ann = Sender::Operator("ann".into());
+    let hello = Command::Message { parts: vec![Part::text("hello")] };
+    store.send(&tale.session, ann.clone(), hello, None).await.unwrap();
     store.close().await;
     // Back to the schema before.
     let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
     connection
         .execute(
-            "DROP TABLE installed; DROP INDEX bundle_files_by_content; DROP TRIGGER bundles_in_use_stay; \
+            "DROP TRIGGER inbox_rows_are_taken_once; DROP INDEX inbox_by_target; \
+             ALTER TABLE inbox DROP COLUMN target; \
+             CREATE TRIGGER inbox_rows_are_taken_once BEFORE UPDATE ON inbox WHEN OLD.taken_seq IS NOT NULL \
+             BEGIN SELECT RAISE(ABORT, 'once'); END; \
+             DROP TABLE installed; DROP INDEX bundle_files_by_content; DROP TRIGGER bundles_in_use_stay; \
              PRAGMA user_version = 1",
         )
         .await
@@ -33,6 +42,8 @@ async fn a_file_of_the_first_schema_is_taken_up() {
     assert!(error.to_string().contains("open it once for writing"), "{error}");
     let store = place.open().await;
     assert_eq!(all(&store, &tale).await.len(), 8);
+    let cancel = Command::Cancel { target: 1 };
+    assert_eq!(store.send(&tale.session, ann, cancel, None).await, Ok(2));
     let bundle =
         Bundle { digest: Digest::of(b"b"), name: "a/b".into(), version: "0.1.0".into(), files: vec![] };
     store.put_bundle(bundle).await.unwrap();

@@ -1,5 +1,6 @@
 //! Checks that only a file can fail.
 
+mod damage;
 mod disk;
 mod files;
 mod groups;

@@ -1,0 +1,168 @@
+//! What runs on a session's behalf: a step, or hooks that fire. How it is begun, heard and dropped; what comes of
+//! what it says is decided elsewhere.
+
+use std::future::{Future, pending, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use rewake_core::entry::Place;
+use rewake_core::firing::Firing;
+use rewake_core::ids::Digest;
+use rewake_store::StoreError;
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use super::fault::fault;
+use super::{Driver, Fatal};
+use crate::event::{Event, Port, Unrecorded};
+use crate::hooks::{self, Told};
+use crate::spending::Spending;
+use crate::step::{self, StepReport, StepRun};
+
+/// What runs on the session's behalf.
+pub(super) struct Running {
+    work: Pin<Box<dyn Future<Output = Finished> + Send>>,
+    events: mpsc::Receiver<Event>,
+    /// How it ended, while something that it said before is still to be heard.
+    finished: Option<Finished>,
+}
+
+impl Running {
+    fn new(work: impl Future<Output = Finished> + Send + 'static, events: mpsc::Receiver<Event>) -> Self {
+        Running { work: Box::pin(work), events, finished: None }
+    }
+}
+
+pub(super) enum Finished {
+    Step(Box<StepReport>),
+    Fired(Result<(), Unrecorded>),
+}
+
+/// What comes of what runs.
+pub(super) enum Happened {
+    Event(Event),
+    Finished(Finished),
+}
+
+impl Driver {
+    pub(super) async fn run_step(&mut self) -> Result<(), Fatal> {
+        self.ledger.flush(None).await?;
+        self.keeper.ensure().await?;
+        self.ready = false;
+        let session = &self.ledger.session;
+        let Some((turn, step)) = session.open_step() else {
+            return Err(Fatal::Host("there is no open step to run".into()));
+        };
+        let place = Place::step(turn, step.number);
+        let (fixed, entries, seq) = (step.fixed.clone(), step.entries.clone(), step.started_seq);
+        let state = match fixed.state {
+            Some(state) => Some((state.version, self.state_bytes(state.digest, seq).await?)),
+            None => None,
+        };
+        let (port, events) = Port::open();
+        let run = StepRun {
+            cx: self.cx.clone(),
+            place,
+            input: fixed.input,
+            seed: fixed.seed,
+            state,
+            entries,
+            tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
+            spending: Spending::of(&self.ledger.session),
+            monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
+            port,
+        };
+        let work = async move { Finished::Step(Box::new(step::run(run).await)) };
+        self.running = Some(Running::new(work, events));
+        Ok(())
+    }
+
+    pub(super) async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {
+        self.ledger.flush(None).await?;
+        self.keeper.ensure().await?;
+        let (port, events) = Port::open();
+        let cx = self.cx.clone();
+        let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
+        let session = &self.ledger.session;
+        let told = firings.into_iter().map(|firing| (firing, Told::of(session, &firing))).collect();
+        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, told).await) };
+        self.running = Some(Running::new(work, events));
+        Ok(())
+    }
+
+    async fn state_bytes(&mut self, digest: Digest, seq: u64) -> Result<Vec<u8>, Fatal> {
+        if let Some(state) = self.state.as_ref().filter(|state| state.digest == digest) {
+            return Ok(state.bytes.clone());
+        }
+        match self.cx.store.state(&self.cx.id, &digest).await {
+            Ok(Some(state)) if Digest::of(&state.bytes) == digest => Ok(state.bytes),
+            Ok(_) => Err(fault(
+                "state_lost",
+                seq,
+                "the saved state that the open step starts from is not in this store; take it from a copy of the \
+                 data folder",
+            )),
+            Err(StoreError::Corrupt { what, why }) => Err(fault(
+                "state_damaged",
+                seq,
+                &format!("{what}: {why}; take it from a copy of the data folder"),
+            )),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Drops the guest. Its queued starts are withdrawn; an outcome that is in memory already is kept.
+    pub(super) async fn drop_guest(&mut self) -> Result<(), Fatal> {
+        let Some(Running { work, mut events, .. }) = self.running.take() else { return Ok(()) };
+        drop(work);
+        self.cx.quiesce().await;
+        events.close();
+        while let Ok(event) = events.try_recv() {
+            let Event::Record { drafts, blobs, durable: false, .. } = event else { continue };
+            let before = self.ledger.session.head;
+            for draft in drafts {
+                match self.record(draft) {
+                    Ok(_) => {}
+                    Err(Fatal::Refused(refusal)) => debug!(%refusal, "an end of a call came too late"),
+                    Err(fatal) => return Err(fatal),
+                }
+            }
+            // What names them may all have been refused.
+            if self.ledger.session.head != before {
+                self.ledger.keep(blobs);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn finished(&mut self, finished: Finished) -> Result<(), Fatal> {
+        self.running = None;
+        match finished {
+            Finished::Fired(Ok(())) => Ok(()),
+            Finished::Fired(Err(Unrecorded::Refused(refusal))) => Err(refusal.into()),
+            Finished::Fired(Err(Unrecorded::Dropped)) => Err(Fatal::Host("a hook's task died".into())),
+            Finished::Step(report) => self.step_ended(*report).await,
+        }
+    }
+}
+
+/// What comes next of what runs: everything it has to say before its end. What it says while it is polled is
+/// heard in the same poll: going back to the scheduler for it would wake another thread each time.
+pub(super) async fn happens(running: &mut Option<Running>) -> Happened {
+    let Some(Running { work, events, finished }) = running else { return pending().await };
+    poll_fn(|cx| {
+        if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
+            return Poll::Ready(Happened::Event(event));
+        }
+        if finished.is_none()
+            && let Poll::Ready(end) = work.as_mut().poll(cx)
+        {
+            *finished = Some(end);
+        }
+        if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
+            return Poll::Ready(Happened::Event(event));
+        }
+        finished.take().map_or(Poll::Pending, |end| Poll::Ready(Happened::Finished(end)))
+    })
+    .await
+}
