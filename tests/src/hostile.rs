@@ -124,7 +124,11 @@ pub fn component_with(kind: &str, export: &str, text: &str, imports: &str, more:
     encode(kind, &module)
 }
 
-fn encode(kind: &str, module: &str) -> Vec<u8> {
+/// A component of a kind from the WebAssembly text of its module, which has the contract's names.
+///
+/// # Panics
+/// If the text is wrong.
+pub fn encode(kind: &str, module: &str) -> Vec<u8> {
     let mut bytes = wat(module);
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(root().join("wit/v0.1.0")).expect("the contract");

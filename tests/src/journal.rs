@@ -111,7 +111,8 @@ impl Events {
                 "question.asked" | "question.withdrawn" => vec![format!("{kind} {}", text("id"))],
                 "user.message" => vec![format!("{kind} {}", event.data["n"])],
                 "turn.started" | "turn.steered" | "turn.waiting" | "turn.completed" | "turn.interrupted"
-                | "user.answer" | "user.stop" | "command.rejected" | "session.stopped" => {
+                | "user.answer" | "user.stop" | "command.rejected" | "session.stopped" | "command.edited"
+                | "command.canceled" | "command.promoted" => {
                     vec![kind.to_owned()]
                 }
                 _ => Vec::new(),

@@ -133,7 +133,10 @@ impl Scenario {
                 Outcome::Gone(gone) => return Some(gone),
             }
         }
-        session.unload().await;
+        // What was sent last may not have been looked at yet.
+        while !session.unload_if_idle().await {
+            session.rest().await;
+        }
         None
     }
 }

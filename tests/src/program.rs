@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::bundles::{Draft, root};
 use crate::journal::Events;
+use crate::preload::Preload;
 use crate::terminal::Terminal;
 use crate::tmux::Tmux;
 use crate::world::HANGS;
@@ -61,10 +62,18 @@ impl Program {
     /// # Panics
     /// If it cannot be copied.
     pub fn moved(&self) -> Self {
-        let moved = Program::new();
-        let copied = Command::new("cp").arg("-a").arg(self.data()).arg(moved.data()).status();
+        self.copied().with_own_cache()
+    }
+
+    /// With a copy of this data folder, at another place.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    pub fn copied(&self) -> Self {
+        let copy = Program { env: self.env.clone(), ..Program::new() };
+        let copied = Command::new("cp").arg("-a").arg(self.data()).arg(copy.data()).status();
         assert!(copied.expect("cp runs").success(), "the data folder cannot be copied");
-        Program { cache: moved.folder.path().join("components"), ..moved }
+        copy
     }
 
     /// With this in its environment.
@@ -109,6 +118,11 @@ impl Program {
         self.start(args).end()
     }
 
+    /// Runs a command to its end, with the preloaded library.
+    pub fn run_with(&self, args: &[&str], preload: &Preload) -> Ended {
+        self.start_with(args, preload).end()
+    }
+
     /// Goes on with a session, without a message.
     pub fn resume(&self, id: &str) -> Ended {
         self.run(&["run", "--session", id])
@@ -124,9 +138,22 @@ impl Program {
     /// # Panics
     /// If it cannot be started.
     pub fn start(&self, args: &[&str]) -> Process {
+        Program::spawn(self.command(args))
+    }
+
+    /// Starts a command with the preloaded library.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start_with(&self, args: &[&str], preload: &Preload) -> Process {
+        let mut command = self.command(args);
+        command.envs(preload.env());
+        Program::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Process {
         let kept = || tempfile::tempfile().expect("a file for what it writes");
         let (stdout, stderr) = (kept(), kept());
-        let mut command = self.command(args);
         command.stdout(stdout.try_clone().expect("a handle")).stderr(stderr.try_clone().expect("a handle"));
         Process { child: command.spawn().expect("the program starts"), stdout, stderr }
     }
@@ -170,6 +197,13 @@ impl Program {
         }
         command.env("USER", "ann").env("TERM", "xterm").envs(self.env.clone()).stdin(Stdio::null());
         command
+    }
+
+    /// The words that each of its commands begins with, for a shell that runs them somewhere else.
+    pub fn words(&self) -> Vec<String> {
+        let words =
+            [text(&self.file), "--data".into(), text(&self.data()), "--cache".into(), text(&self.cache)];
+        words.into()
     }
 
     /// A session's events, as `rewake events` gives them.

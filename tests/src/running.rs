@@ -125,6 +125,11 @@ impl Running {
         self.loaded.unload("test").await
     }
 
+    /// Has the host let go of it, unless it has something to do: then false.
+    pub async fn unload_if_idle(&self) -> bool {
+        self.loaded.unload_if_idle("test").await.is_some()
+    }
+
     async fn next(&mut self) -> Option<Live> {
         loop {
             let heard = tokio::time::timeout(HANGS, self.follower.recv()).await;

@@ -55,6 +55,16 @@ impl World {
         World::open(tempfile::tempdir().expect("a folder")).await
     }
 
+    /// A data folder with these bytes as its store's file.
+    ///
+    /// # Panics
+    /// If it cannot be made, or they are no store.
+    pub async fn with_store(bytes: &[u8]) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::write(dir.path().join(JOURNAL), bytes).expect("the store's file");
+        World::open(dir).await
+    }
+
     async fn open(dir: TempDir) -> Self {
         let store = SqliteStore::open(&dir.path().join(JOURNAL), OpenOptions::default()).await;
         let sqlite = Arc::new(store.expect("a store"));
@@ -134,6 +144,18 @@ impl World {
         sqlite.close().await;
         assert!(!dir.path().join(format!("{JOURNAL}-wal")).exists(), "the log was not moved into the file");
         std::fs::metadata(dir.path().join(JOURNAL)).expect("the file").len()
+    }
+
+    /// The store's file, with all that was written in it.
+    ///
+    /// # Panics
+    /// If the log was not moved into the file.
+    pub async fn close_and_read(self) -> Vec<u8> {
+        let World { dir, store, sqlite, own, .. } = self;
+        drop((store, own));
+        sqlite.close().await;
+        assert!(!dir.path().join(format!("{JOURNAL}-wal")).exists(), "the log was not moved into the file");
+        std::fs::read(dir.path().join(JOURNAL)).expect("the file")
     }
 
     /// The data folder.

@@ -76,9 +76,9 @@ async fn another_component_is_a_mismatch() {
     let world = holding(&id, drafts.clone(), "harness_v2").await;
     let fault = fault_of(&world, &id).await;
     assert_eq!((fault.reason.as_str(), fault.seq), ("mismatch", Some(seq_of(&drafts, "tools.requested"))));
-    assert_eq!(fault.field, "uses[0].input");
-    assert_eq!(fault.expected, "tools.call {\"version\":1}");
-    assert_eq!(fault.got, "tools.call {\"version\":2}");
+    assert_eq!(fault.field, "uses[0].input.version");
+    assert_eq!(fault.expected, "tools.call 1");
+    assert_eq!(fault.got, "tools.call 2");
     assert!(fault.detail.contains("nothing was done"), "{}", fault.detail);
 
     let shown = world.store.session(&id).await.unwrap().unwrap();
@@ -104,7 +104,7 @@ async fn a_replay_finds_another_component() {
     let mismatch = world.host().replay(&id).await.unwrap().mismatch.unwrap();
     assert_eq!(
         (mismatch.seq, mismatch.field.as_str()),
-        (seq_of(&drafts, "tools.requested"), "uses[0].input")
+        (seq_of(&drafts, "tools.requested"), "uses[0].input.version")
     );
     assert_eq!(world.events(&id).await.0.len(), drafts.len());
     assert_eq!(world.store.fault(&id).await.unwrap(), None);
@@ -145,14 +145,14 @@ const CHANGES: [Change; 8] = [
             one.arguments = canonical::digest(&one.input).unwrap();
         },
         at: "tools.requested",
-        field: "uses[0].input",
-        got: "tools.call {\"version\":1}",
+        field: "uses[0].input.version",
+        got: "tools.call 1",
     },
     Change {
         change: |drafts| use_mut(drafts).name = "look".into(),
         at: "tools.requested",
         field: "uses[0].name",
-        got: "tools.call echo",
+        got: "tools.call \"echo\"",
     },
     Change {
         change: |drafts| {
@@ -161,8 +161,8 @@ const CHANGES: [Change; 8] = [
             requested.uses.push(one);
         },
         at: "tools.requested",
-        field: "uses",
-        got: "1 uses",
+        field: "uses[1]",
+        got: "tools.call nothing",
     },
     Change {
         change: |drafts| {
@@ -170,8 +170,8 @@ const CHANGES: [Change; 8] = [
             *fact_mut(drafts, "agent.message") = AgentMessage { parts }.into();
         },
         at: "agent.message",
-        field: "content",
-        got: "session.say agent.message",
+        field: "parts[0].text",
+        got: "session.say \"version 1",
     },
     Change {
         change: |drafts| *fact_mut(drafts, "agent.message") = AgentTitle { title: "t".into() }.into(),

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rewake_core::command::Command;
 use rewake_core::effect::Effect;
 use rewake_core::entry::Place;
 use rewake_core::fact::Fact;
 use rewake_core::limits::{RERUNS_MAX, RETRIES_MAX};
-use rewake_wire::Outcome;
+use rewake_wire::{Outcome, Part};
 
 use crate::evidence::{Evidence, announced, started};
+use crate::owners;
 
 /// What a check found.
 pub(crate) type Checked = Result<(), String>;
@@ -27,6 +29,12 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("questions", questions),
     ("steps", steps),
     ("interrupts", interrupts),
+    ("changes", changes),
+    ("margins", owners::margins),
+    ("takeovers", owners::takeovers),
+    ("own effects", owners::own_effects),
+    ("clocks", owners::clocks),
+    ("isolation", owners::isolation),
 ];
 
 /// All of them; the first that fails.
@@ -34,7 +42,7 @@ pub(crate) fn all(evidence: &Evidence) -> Checked {
     CHECKS.iter().try_for_each(|(name, check)| check(evidence).map_err(|why| format!("{name}: {why}")))
 }
 
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Checked {
+pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(why()) }
 }
 
@@ -44,7 +52,7 @@ fn inputs(evidence: &Evidence) -> Checked {
         return Err(broken.clone());
     }
     let mut times: BTreeMap<u64, usize> = BTreeMap::new();
-    for n in evidence.entries.iter().filter_map(|entry| entry.fact.row()) {
+    for n in evidence.entries.iter().flat_map(|entry| entry.fact.rows()) {
         *times.entry(n).or_default() += 1;
     }
     let acked = evidence.sent.iter().filter_map(|sent| sent.acked);
@@ -61,7 +69,8 @@ fn inputs(evidence: &Evidence) -> Checked {
 /// R3, R5: nothing is done that no entry announces; what may be done once is never tried again; what is told to
 /// have been done was.
 fn effects(evidence: &Evidence) -> Checked {
-    announced(&evidence.entries, &evidence.log)?;
+    let log = evidence.log();
+    announced(&evidence.entries, &log)?;
     let started = started(&evidence.entries);
     let mut done: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &evidence.entries {
@@ -80,7 +89,7 @@ fn effects(evidence: &Evidence) -> Checked {
         }
     }
     for (line, told) in done {
-        let written = evidence.log.iter().filter(|other| *other == line).count();
+        let written = log.iter().filter(|other| *other == line).count();
         ensure(written >= told, || {
             format!("{line:?} was told to be done {told} times, and was {written} times")
         })?;
@@ -268,11 +277,63 @@ fn interrupts(evidence: &Evidence) -> Checked {
         match &entry.fact {
             Fact::UserInterrupt(_) => ending = Some(entry.place.turn),
             Fact::UserStop(_) => ending = Some(entry.place.turn),
+            Fact::CommandPromoted(body) if body.turn.is_some() => ending = body.turn,
             fact if fact.is_turn_end() => ending = None,
             fact if is_start(fact) && entry.place.step > 0 => {
                 ensure(ending.is_none(), || format!("{} at {} after an interrupt", fact.kind(), entry.seq))?;
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// R1: a message is told as its last edit says, and not at all if it was taken back; who was told that it is so was
+/// told the truth. Promoted messages come first, the last one before the others.
+fn changes(evidence: &Evidence) -> Checked {
+    let acked = |n: u64| evidence.sent.iter().find(|sent| sent.acked == Some(n)).map(|sent| &sent.command);
+    let has_ended = |fact: &Fact| matches!(fact, Fact::SessionStopped(_) | Fact::SessionFailed(_));
+    let is_over = evidence.entries.iter().any(|entry| has_ended(&entry.fact));
+    let about = |n: u64| {
+        let sent = evidence.sent.iter().filter(move |sent| sent.command.target() == Some(n));
+        sent.filter(|sent| !matches!(sent.command, Command::Promote { .. })).filter_map(|sent| sent.acked)
+    };
+    let mut says: BTreeMap<u64, &Vec<Part>> = BTreeMap::new();
+    let (mut promoted, mut seen): (Vec<u64>, BTreeSet<u64>) = Default::default();
+    for entry in &evidence.entries {
+        let seq = entry.seq;
+        seen.extend(entry.fact.rows());
+        match &entry.fact {
+            Fact::CommandEdited(body) => {
+                says.insert(body.target, &body.after);
+                if let Some(Command::Edit { parts, .. }) = acked(body.n) {
+                    ensure(*parts == body.after, || format!("the edit of {seq} says something else"))?;
+                }
+            }
+            Fact::CommandPromoted(body) => {
+                promoted.retain(|n| *n != body.target);
+                promoted.push(body.target);
+            }
+            Fact::UserMessage(body) => {
+                let late = about(body.n).find(|n| !seen.contains(n));
+                ensure(late.is_none(), || format!("the message of {seq} is told without {late:?}"))?;
+                let is_canceled = about(body.n).any(|n| matches!(acked(n), Some(Command::Cancel { .. })));
+                ensure(!is_canceled, || format!("the message of {seq} was taken back"))?;
+                let said = says.get(&body.n).copied().or_else(|| match acked(body.n) {
+                    Some(Command::Message { parts }) => Some(parts),
+                    _ => None,
+                });
+                ensure(said.is_none_or(|said| *said == body.parts), || {
+                    format!("the message of {seq} says something else than was sent")
+                })?;
+                let next = promoted.pop();
+                ensure(next.is_none_or(|n| n == body.n), || format!("{next:?} was to be told before {seq}"))?;
+            }
+            Fact::CommandRejected(body) => {
+                let is_about = acked(body.n).is_some_and(|command| command.target().is_some());
+                ensure(!is_about || is_over, || format!("{} was acknowledged, and rejected", body.n))?;
+            }
+            _ => promoted.retain(|n| !entry.fact.rows().any(|row| row == *n)),
         }
     }
     Ok(())

@@ -1,17 +1,24 @@
 //! The checks can fail: each is shown evidence in which exactly what it looks for was put wrong; and where a store can
 //! lie, a lying store is run.
 
+use rewake_core::command::Command;
 use rewake_core::entry::{Entry, Place};
-use rewake_core::fact::{CallRetried, Fact, Source, StateRef, UserInterrupt};
+use rewake_core::fact::{
+    CallRetried, CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, Fact, Observed, Source,
+    StateRef, StepObserved, UserInterrupt,
+};
 use rewake_core::ids::{Digest, HostId};
 use rewake_core::limits::RETRIES_MAX;
+use rewake_runtime::lease::{LEASE_MS, MARGIN_MS};
 use rewake_tests::world::ann;
 
 use crate::check::{self, CHECKS};
 use crate::evidence::Evidence;
-use crate::faults::{Fault, Listed, Which};
-use crate::plan::{LOG, People, Plan};
+use crate::faults::{Fault, LEASE_GONE_MS, Listed, Which};
+use crate::people::Sent;
+use crate::plan::{LOG, People, Plan, Talk, Walls};
 use crate::run::{With, run};
+use crate::scene::{Begun, Takeover};
 use crate::seeds::judge;
 use crate::sim::Lie;
 use crate::stage::Stage;
@@ -26,7 +33,8 @@ fn plan() -> Plan {
         r#"[{{"op":"tools","uses":[{uses}]}},{{"op":"ask","id":"q","text":"Go on?"}},{{"op":"say","text":"on"}}]"#
     );
     let messages = vec![first, r#"[{"op":"say","text":"again"}]"#.to_owned()];
-    Plan { bundle: 0, snapshot_entries: 5, people: People::Calm, messages }
+    let sessions = vec![Talk { nth: 0, bundle: 0, people: People::Calm, messages }];
+    Plan { snapshot_entries: 5, walls: Walls::Steady, sessions }
 }
 
 fn good(stage: &Stage) -> Evidence {
@@ -34,7 +42,7 @@ fn good(stage: &Stage) -> Evidence {
     let faults = vec![Listed { kind: "tool.started", nth: 1, fault: Fault::KillSoon(10) }];
     let ran = run(stage, 0, &plan(), With { faults: Which::Listed(faults), lie: None });
     assert_eq!(judge(stage, &plan(), &ran), Ok(()), "{:#?}", ran.actions);
-    ran.evidence
+    ran.evidence[0].clone()
 }
 
 fn position(evidence: &Evidence, kind: &str) -> usize {
@@ -66,6 +74,12 @@ fn after(evidence: &mut Evidence, kind: &str, place: Option<Place>, fact: impl I
     renumber(evidence);
 }
 
+/// Has something done outside of the store once more.
+fn does(evidence: &mut Evidence, line: &str) {
+    let again = Begun { line: line.to_owned(), ..evidence.begun[0].clone() };
+    evidence.begun.push(again);
+}
+
 /// Numbers without a gap; what names an entry by its number still does.
 fn renumber(evidence: &mut Evidence) {
     let moved: std::collections::BTreeMap<u64, u64> =
@@ -91,12 +105,15 @@ const DOCTORINGS: &[Doctoring] = &[
     ("inputs", "a row is acknowledged and not there", |evidence| evidence.through -= 1),
     ("inputs", "two commands are one row", |evidence| evidence.sent[1].acked = evidence.sent[0].acked),
     ("inputs", "a key came to two rows", |evidence| evidence.broken_promises.push("two rows".into())),
-    ("effects", "something is done that was not announced", |evidence| evidence.log.push("x".into())),
-    ("effects", "what may be done once is done twice", |evidence| evidence.log.push("o".into())),
+    ("effects", "something is done that was not announced", |evidence| does(evidence, "x")),
+    ("effects", "what may be done once is done twice", |evidence| does(evidence, "o")),
     ("effects", "what may be repeated is done oftener than tried", |evidence| {
-        evidence.log.extend(["i".to_owned(), "i".to_owned()]);
+        does(evidence, "i");
+        does(evidence, "i");
     }),
-    ("effects", "what was told to be done was not", |evidence| evidence.log.retain(|line| line != "i")),
+    ("effects", "what was told to be done was not", |evidence| {
+        evidence.begun.retain(|begun| begun.line != "i")
+    }),
     ("effects", "a call of class once is tried again", |evidence| {
         let once =
             |entry: &&Entry| matches!(&entry.fact, Fact::ToolStarted(body) if body.name == "append_once");
@@ -166,7 +183,72 @@ const DOCTORINGS: &[Doctoring] = &[
         let interrupt = UserInterrupt { n: 1, sender: ann(), turn: 1 };
         after(evidence, "tools.requested", Some(Place::turn(1)), interrupt);
     }),
+    ("margins", "an effect begins after its margin", |evidence| {
+        let begun = &mut evidence.begun[0];
+        (begun.at_ms, begun.excused_ms) = (begun.asked_ms + LEASE_MS - 2 * MARGIN_MS, 0);
+    }),
+    ("margins", "an effect begins later than its host stood still", |evidence| {
+        let begun = &mut evidence.begun[0];
+        (begun.at_ms, begun.excused_ms) = (begun.asked_ms + 2 * LEASE_MS, LEASE_MS);
+    }),
+    ("takeovers", "an effect begins when another has the session", |evidence| {
+        let Begun { host, at_ms, .. } = evidence.begun[0];
+        evidence.takeovers.push(Takeover { from: host, at_ms });
+    }),
+    ("takeovers", "who takes over does not wait a margin", |evidence| {
+        let Begun { host, at_ms, .. } = evidence.begun[0];
+        evidence.takeovers.push(Takeover { from: host, at_ms: at_ms + 2 * MARGIN_MS });
+    }),
+    ("own effects", "a host does what another has announced", |evidence| evidence.begun[0].host += 1),
+    ("clocks", "a session's time goes back", |evidence| {
+        let items = vec![Observed::Monotonic(2), Observed::Monotonic(1)];
+        after(evidence, "step.started", None, StepObserved { items });
+    }),
+    ("isolation", "a session is loaded again for what happened to another", |evidence| {
+        evidence.disturbances = 0
+    }),
+    ("changes", "an edit was acknowledged and not told", |evidence| {
+        acknowledge(evidence, Command::Edit { target: 1, parts: vec![] });
+    }),
+    ("changes", "a message is not told as it was edited", |evidence| {
+        let sender = ann();
+        let edited = CommandEdited { n: 9, sender, target: 3, before: vec![], after: vec![] };
+        after(evidence, "session.loaded", Some(Place::default()), edited);
+    }),
+    ("changes", "a message is told that was taken back", |evidence| {
+        let n = acknowledge(evidence, Command::Cancel { target: 3 });
+        let canceled = CommandCanceled { n, sender: ann(), target: 3 };
+        after(evidence, "turn.completed", Some(Place::default()), canceled);
+        let told = position(evidence, "command.canceled");
+        let at = evidence.entries.iter().rposition(|entry| entry.fact.kind() == "user.message");
+        let message = evidence.entries.remove(at.expect("the second message"));
+        evidence.entries.insert(told + 1, message);
+        renumber(evidence);
+    }),
+    ("changes", "an edit was acknowledged and rejected", |evidence| {
+        let n = acknowledge(evidence, Command::Edit { target: 3, parts: vec![] });
+        let rejected = CommandRejected { n, why: "late".into() };
+        after(evidence, "session.loaded", Some(Place::default()), rejected);
+    }),
+    ("changes", "another message is told than the promoted one", |evidence| {
+        let promoted = CommandPromoted { n: 9, sender: ann(), target: 3, turn: None };
+        after(evidence, "session.loaded", Some(Place::default()), promoted);
+    }),
+    ("changes", "a message says something else than was sent", |evidence| {
+        let at = position(evidence, "user.message");
+        if let Fact::UserMessage(body) = &mut evidence.entries[at].fact {
+            body.parts.clear();
+        }
+    }),
 ];
+
+/// Somebody was told that the session has this; its row.
+fn acknowledge(evidence: &mut Evidence, command: Command) -> u64 {
+    let n = evidence.through + 1;
+    let sent = Sent { key: "more".into(), sender: ann(), command, acked: Some(n), refused: false };
+    evidence.sent.push(sent);
+    n
+}
 
 /// Every check notices what it is for.
 #[test]
@@ -182,6 +264,21 @@ fn every_check_can_fail() {
     }
     let shown: Vec<&str> = DOCTORINGS.iter().map(|(name, ..)| *name).collect();
     assert!(CHECKS.iter().all(|(name, _)| shown.contains(name)), "a check that was never seen to fail");
+}
+
+/// A boot clock that does not count the time in which its host stood still is noticed: a stale host begins what it has
+/// announced.
+#[test]
+fn a_clock_that_stands_still_is_noticed() {
+    let stage = Stage::new();
+    let faults = vec![Listed { kind: "tool.started", nth: 1, fault: Fault::TakenOver(LEASE_GONE_MS) }];
+    for (lie, notices) in [(Some(Lie::Clock), Some("margins: host 1 began")), (None, None)] {
+        let ran = run(&stage, 0, &plan(), With { faults: Which::Listed(faults.clone()), lie });
+        let judged = judge(&stage, &plan(), &ran);
+        let holds =
+            notices.map_or(judged == Ok(()), |why| judged.as_ref().is_err_and(|got| got.starts_with(why)));
+        assert!(holds, "{lie:?}: {judged:?} {:#?}", ran.actions);
+    }
 }
 
 /// A store that acknowledges what it does not keep, or keeps what is not so, is noticed in the run itself.

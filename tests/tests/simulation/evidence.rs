@@ -10,7 +10,7 @@ use rewake_core::ids::HostId;
 use serde_json::Value;
 
 use crate::people::Sent;
-use crate::sim::Accepted;
+use crate::scene::{Accepted, Begun, Takeover};
 
 /// What a run leaves behind.
 #[derive(Clone, Debug)]
@@ -20,10 +20,26 @@ pub(crate) struct Evidence {
     pub(crate) through: u64,
     pub(crate) sent: Vec<Sent>,
     pub(crate) broken_promises: Vec<String>,
-    /// What tools wrote outside of the store, line by line.
-    pub(crate) log: Vec<String>,
+    /// What tools did outside of the store.
+    pub(crate) begun: Vec<Begun>,
     pub(crate) accepted: Vec<Accepted>,
+    pub(crate) takeovers: Vec<Takeover>,
+    /// What went wrong that may have it loaded again.
+    pub(crate) disturbances: u64,
     pub(crate) hosts: BTreeMap<u32, HostId>,
+}
+
+impl Evidence {
+    /// What tools wrote, line by line.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.begun.iter().map(|begun| begun.line.clone()).collect()
+    }
+
+    /// Which host wrote an entry.
+    pub(crate) fn writer(&self, seq: u64) -> u32 {
+        let accepted = self.accepted.iter().find(|accepted| accepted.last_seq >= seq);
+        accepted.map_or(0, |accepted| accepted.host)
+    }
 }
 
 /// A use of a tool that was started.

@@ -6,7 +6,7 @@ use rewake_core::fact::Fact;
 use rewake_core::limits::CRASHED_LOADS_MAX;
 
 use crate::faults::{Fault, Listed, Which};
-use crate::plan::{People, Plan};
+use crate::plan::{People, Plan, Talk, Walls};
 use crate::run::{Ran, With, run};
 use crate::seeds::judge;
 use crate::stage::Stage;
@@ -26,7 +26,8 @@ fn listed(kind: &'static str, nth: u32, fault: Fault) -> Listed {
 fn held(bundle: usize, messages: &[String], faults: Vec<Listed>) -> Ran {
     let stage = Stage::new();
     let messages = messages.to_vec();
-    let plan = Plan { bundle, snapshot_entries: 1_000, people: People::Calm, messages };
+    let sessions = vec![Talk { nth: 0, bundle, people: People::Calm, messages }];
+    let plan = Plan { snapshot_entries: 1_000, walls: Walls::Steady, sessions };
     let ran = run(&stage, 0, &plan, With { faults: Which::Listed(faults), lie: None });
     let judged = judge(&stage, &plan, &ran);
     assert_eq!(judged, Ok(()), "{:#?}", ran.actions);
@@ -45,7 +46,7 @@ fn a_stale_host_sets_no_fault() {
         PLAIN,
         &[say("one"), say("two"), say("three")],
         // The second host has no state in memory when it starts turn 2.
-        vec![listed("turn.completed", 1, Fault::KillAfter), listed("turn.started", 2, Fault::TakenOver)],
+        vec![listed("turn.completed", 1, Fault::KillAfter), listed("turn.started", 2, Fault::Seized)],
     );
     assert!(ran.actions.iter().any(|line| line == "host 2 goes on"), "{:#?}", ran.actions);
     assert_eq!(ends(&ran), ["completed", "completed", "completed"]);
@@ -89,5 +90,5 @@ fn ends(ran: &Ran) -> Vec<String> {
         Fact::TurnInterrupted(_) => Some("interrupted".to_owned()),
         _ => None,
     };
-    ran.evidence.entries.iter().filter_map(end).collect()
+    ran.evidence[0].entries.iter().filter_map(end).collect()
 }

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rewake_core::codec::Record;
 use rewake_core::command::{Command, Row};
+use rewake_core::entry::Entry;
 use rewake_core::fact::{Asker, Decision, Fact, WaitOn};
 use rewake_tests::chooser::Chooser;
 use rewake_tests::world::ann;
 use rewake_wire::{Part, Sender};
 
-use crate::plan::{self, Plan};
+use crate::plan::{self, Talk};
 
 /// What everybody can read in the journal.
 #[derive(Clone, Debug, Default)]
@@ -26,31 +26,28 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Takes in records that were appended.
-    pub(crate) fn read(&mut self, records: &[Record]) {
-        for record in records {
-            let Some(payload) = &record.payload else { continue };
-            match Fact::decode(&record.kind, record.version, &payload.bytes) {
-                Ok(Fact::TurnStarted(_)) => {
-                    self.turn = Some(record.place.turn);
-                    self.turns = record.place.turn;
-                }
-                Ok(fact) if fact.is_turn_end() => {
-                    (self.turn, self.waiting, self.is_steered) = (None, None, false);
-                }
-                Ok(Fact::TurnWaiting(body)) => self.waiting = Some(body.on),
-                Ok(Fact::TurnSteered(_)) => self.is_steered = true,
-                // The message that would have ended the wait was refused.
-                Ok(Fact::HookVerdict(body)) if body.decision == Decision::Block => self.is_steered = false,
-                Ok(Fact::StepStarted(_)) => (self.waiting, self.is_steered) = (None, false),
-                Ok(Fact::QuestionAsked(body)) => {
-                    self.questions.insert(body.question.id, matches!(body.by, Asker::Hook(_)));
-                }
-                Ok(Fact::QuestionWithdrawn(body)) => drop(self.questions.remove(&body.id)),
-                Ok(Fact::UserAnswer(body)) => drop(self.questions.remove(&body.question)),
-                Ok(Fact::SessionStopped(_) | Fact::SessionFailed(_)) => self.has_ended = true,
-                _ => {}
+    /// Takes in an entry that was appended.
+    pub(crate) fn read(&mut self, entry: &Entry) {
+        match &entry.fact {
+            Fact::TurnStarted(_) => {
+                self.turn = Some(entry.place.turn);
+                self.turns = entry.place.turn;
             }
+            fact if fact.is_turn_end() => {
+                (self.turn, self.waiting, self.is_steered) = (None, None, false);
+            }
+            Fact::TurnWaiting(body) => self.waiting = Some(body.on.clone()),
+            Fact::TurnSteered(_) => self.is_steered = true,
+            // The message that would have ended the wait was refused.
+            Fact::HookVerdict(body) if body.decision == Decision::Block => self.is_steered = false,
+            Fact::StepStarted(_) => (self.waiting, self.is_steered) = (None, false),
+            Fact::QuestionAsked(body) => {
+                self.questions.insert(body.question.id.clone(), matches!(body.by, Asker::Hook(_)));
+            }
+            Fact::QuestionWithdrawn(body) => drop(self.questions.remove(&body.id)),
+            Fact::UserAnswer(body) => drop(self.questions.remove(&body.question)),
+            Fact::SessionStopped(_) | Fact::SessionFailed(_) => self.has_ended = true,
+            _ => {}
         }
     }
 }
@@ -63,7 +60,7 @@ pub(crate) struct Sent {
     pub(crate) command: Command,
     /// The row's number, once somebody was told it.
     pub(crate) acked: Option<u64>,
-    /// The session had ended, and it was refused.
+    /// The session had ended, or it is about a message that does not wait, and it was refused.
     pub(crate) refused: bool,
 }
 
@@ -96,7 +93,7 @@ pub(crate) enum Idle {
     Settled,
 }
 
-/// All people of a seed.
+/// All people of a session.
 #[derive(Debug)]
 pub(crate) struct Crowd {
     chooser: Chooser,
@@ -108,11 +105,10 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    pub(crate) fn new(seed: u64, plan: &Plan) -> Self {
-        let mut chooser = Chooser::new(seed, 2);
-        let wild_left = if plan.people == plan::People::Wild { chooser.below(12) } else { 0 };
-        let script = plan.messages.iter().cloned().collect();
-        Crowd { chooser, people: plan.people, script, wild_left, sent: Vec::new() }
+    pub(crate) fn new(mut chooser: Chooser, talk: &Talk) -> Self {
+        let wild_left = if talk.people == plan::People::Wild { chooser.below(12) } else { 0 };
+        let script = talk.messages.iter().cloned().collect();
+        Crowd { chooser, people: talk.people, script, wild_left, sent: Vec::new() }
     }
 
     /// Something is done at this very moment, or not.
@@ -130,6 +126,11 @@ impl Crowd {
     }
 
     fn wild(&mut self, view: &View) -> Act {
+        if self.chooser.one_in(4)
+            && let Some(act) = self.change(view)
+        {
+            return act;
+        }
         let question = {
             let open: Vec<&String> = view.questions.keys().collect();
             if open.is_empty() { "never".to_owned() } else { (*self.chooser.pick(&open)).clone() }
@@ -155,6 +156,25 @@ impl Crowd {
             17 if self.chooser.one_in(4) => self.send(ann(), Command::Stop { reason: "enough".into() }),
             _ => self.send(ann(), Command::Interrupt { turn }),
         }
+    }
+
+    /// Somebody edits, takes back or promotes one of the last messages, whether it still waits or not.
+    fn change(&mut self, view: &View) -> Option<Act> {
+        let is_message = |sent: &&Sent| matches!(sent.command, Command::Message { .. });
+        let rows = self.sent.iter().filter(is_message).filter_map(|sent| sent.acked);
+        let last: Vec<u64> = rows.rev().take(3).collect();
+        let target = if last.is_empty() { return None } else { *self.chooser.pick(&last) };
+        let sender = if self.chooser.one_in(6) { Sender::Trigger("daily".into()) } else { ann() };
+        let command = match self.chooser.below(7) {
+            0 | 1 => Command::Cancel { target },
+            2 => Command::Promote { target, turn: view.turn },
+            3 => Command::Promote { target, turn: view.turns.checked_sub(1) },
+            _ => {
+                let text = format!(r#"[{{"op":"say","text":"edited {}"}}]"#, self.sent.len());
+                Command::Edit { target, parts: vec![Part::text(text)] }
+            }
+        };
+        Some(self.send(sender, command))
     }
 
     fn any_sent(&mut self) -> usize {

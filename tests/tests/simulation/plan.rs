@@ -1,5 +1,5 @@
-//! What a seed chooses before anything runs: the bundle, and the messages with their operations. Does not know
-//! what will go wrong meanwhile.
+//! What a seed chooses before anything runs: the sessions, each with its bundle and its messages with their
+//! operations. Does not know what will go wrong meanwhile.
 
 use std::slice::from_ref;
 
@@ -19,27 +19,82 @@ pub(crate) enum People {
     Wild,
 }
 
-/// A seed's session.
+/// How the wall clocks of hosts go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walls {
+    /// All alike, and with time.
+    Steady,
+    /// Each by its own, and set forth and back.
+    Unruly,
+}
+
+/// What a seed runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Which of [`bundles`].
-    pub(crate) bundle: usize,
     /// Entries between two snapshots.
     pub(crate) snapshot_entries: u64,
+    pub(crate) walls: Walls,
+    /// One, two or three in one store, and on one host while nothing goes wrong.
+    pub(crate) sessions: Vec<Talk>,
+}
+
+/// One session of a seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Talk {
+    /// Which of a seed's sessions it is; its choices are its own.
+    pub(crate) nth: usize,
+    /// Which of [`bundles`].
+    pub(crate) bundle: usize,
     pub(crate) people: People,
     /// The messages, each a list of operations for the scripted harness.
     pub(crate) messages: Vec<String>,
 }
 
+/// What is drawn for what: one stream of choices each, for each session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    Talk = 1,
+    People = 2,
+    Faults = 3,
+    World = 4,
+}
+
+/// The choices of a seed for one purpose.
+pub(crate) fn choices(seed: u64, session: usize, purpose: Purpose) -> Chooser {
+    Chooser::new(seed, 16 * session as u64 + purpose as u64)
+}
+
+/// The most sessions that a seed has.
+pub(crate) const SESSIONS_MAX: usize = 3;
+
 impl Plan {
     pub(crate) fn of(seed: u64) -> Plan {
-        let mut chooser = Chooser::new(seed, 1);
+        let mut chooser = choices(seed, 0, Purpose::World);
+        let snapshot_entries = *chooser.pick(&[2, 5, 12, 1_000]);
+        let walls = if chooser.one_in(4) { Walls::Unruly } else { Walls::Steady };
+        let sessions = match chooser.below(16) {
+            0 => SESSIONS_MAX,
+            1 | 2 => 2,
+            _ => 1,
+        };
+        Plan { snapshot_entries, walls, sessions: (0..sessions).map(|nth| Talk::of(seed, nth)).collect() }
+    }
+
+    /// One session of it, with nothing beside it.
+    pub(crate) fn alone(&self, session: usize) -> Plan {
+        Plan { walls: Walls::Steady, sessions: vec![self.sessions[session].clone()], ..*self }
+    }
+}
+
+impl Talk {
+    fn of(seed: u64, nth: usize) -> Talk {
+        let mut chooser = choices(seed, nth, Purpose::Talk);
         let people = if chooser.one_in(3) { People::Calm } else { People::Wild };
         let bundle = usize::try_from(chooser.below(BUNDLES)).unwrap_or(0);
-        let snapshot_entries = *chooser.pick(&[2, 5, 12, 1_000]);
-        let turns = 1 + chooser.below(3);
+        // What stands beside the first is there to be left alone, or not to be.
+        let turns = if nth == 0 { 1 + chooser.below(3) } else { 1 };
         let messages = (1..=turns).map(|turn| message(&mut chooser, turn, turn == turns)).collect();
-        Plan { bundle, snapshot_entries, people, messages }
+        Talk { nth, bundle, people, messages }
     }
 }
 
@@ -61,7 +116,7 @@ fn message(chooser: &mut Chooser, turn: u64, is_last: bool) -> String {
 }
 
 fn operation(chooser: &mut Chooser, turn: u64, at: u64) -> Value {
-    match chooser.below(18) {
+    match chooser.below(19) {
         0..=6 => {
             let uses = 1 + chooser.below(3);
             let uses: Vec<Value> = (0..uses).map(|nth| one_use(chooser, turn, at, nth)).collect();
@@ -76,6 +131,7 @@ fn operation(chooser: &mut Chooser, turn: u64, at: u64) -> Value {
         14 => json!({ "op": "title", "text": format!("title {turn}.{at}") }),
         15 => json!({ "op": *chooser.pick(&["clock", "random", "info", "list_tools"]) }),
         16 => json!({ "op": "log", "text": "a line" }),
+        17 => json!({ "op": "sleep", "ms": *chooser.pick(&[0, 30, 5_000, 14_000]) }),
         _ => json!({ "op": "say", "text": format!("said {turn}.{at}") }),
     }
 }

@@ -1,18 +1,24 @@
 //! Seeds, many at a time: each is run and checked.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use rewake_core::ids::SessionId;
 use rewake_core::session::{self, Session};
-use rewake_runtime::host;
+use rewake_runtime::clock::MachineClock;
+use rewake_runtime::{Host, host};
 use rewake_store::MemoryStore;
 
 use crate::check::{self, Checked};
+use crate::evidence::Evidence;
 use crate::faults::Which;
 use crate::plan::{People, Plan};
 use crate::run::{Ran, With, run};
 use crate::stage::Stage;
+use crate::store::FaultStore;
 use crate::transcript::{has_losses, transcript};
 
 /// Seeds of a usual run.
@@ -25,33 +31,42 @@ const SHOWN: usize = 60;
 const FAULTS: With = With { faults: Which::Drawn, lie: None };
 const QUIET: With = With { faults: Which::Nothing, lie: None };
 
-/// Everything that must hold of a run: what is left, what is kept beside it, and that its steps do the same again.
+/// Everything that must hold of a run: what is left of each session, what is kept beside it, and that its steps do
+/// the same again.
 pub(crate) fn judge(stage: &Stage, plan: &Plan, ran: &Ran) -> Checked {
     if let Some(failure) = &ran.failure {
         return Err(failure.clone());
     }
-    check::all(&ran.evidence)?;
-    folds(ran)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(async {
-        let (store, id) = (&ran.sim.inner, &ran.sim.id);
-        let verified = host::verify(store, id).await.map_err(|error| error.to_string())?;
-        if let Some(broken) = verified.broken {
-            return Err(format!("verify: {broken}"));
-        }
-        let store = std::sync::Arc::new(crate::store::FaultStore { sim: ran.sim.clone(), host: 0 });
-        let replayed = stage.host(plan.snapshot_entries, store).replay(id).await;
-        match replayed.map_err(|error| error.to_string())?.mismatch {
-            Some(mismatch) => Err(format!("replay: {mismatch:?}")),
-            None => Ok(()),
-        }
-    })
+    let host = replayer(stage, plan, ran);
+    for (talk, evidence) in plan.sessions.iter().zip(&ran.evidence) {
+        check::all(evidence)?;
+        let id = &stage.session(talk).id;
+        folds(&ran.sim.inner, id, evidence)?;
+        runtime.block_on(async {
+            let verified = host::verify(&ran.sim.inner, id).await.map_err(|error| error.to_string())?;
+            if let Some(broken) = verified.broken {
+                return Err(format!("verify: {broken}"));
+            }
+            let replayed = host.replay(id).await;
+            match replayed.map_err(|error| error.to_string())?.mismatch {
+                Some(mismatch) => Err(format!("replay: {mismatch:?}")),
+                None => Ok(()),
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// A host that only reads what a run left.
+fn replayer(stage: &Stage, plan: &Plan, ran: &Ran) -> Host {
+    let store = Arc::new(FaultStore { sim: ran.sim.clone(), host: 0 });
+    stage.host(0, &[], plan.snapshot_entries, store, Arc::new(MachineClock))
 }
 
 /// R9: the fold from a snapshot is the fold from the start.
-fn folds(ran: &Ran) -> Checked {
-    let (store, id): (&MemoryStore, _) = (&ran.sim.inner, &ran.sim.id);
-    let whole = session::fold(id.clone(), &ran.evidence.entries).map_err(|corrupt| corrupt.to_string())?;
+fn folds(store: &MemoryStore, id: &SessionId, evidence: &Evidence) -> Checked {
+    let whole = session::fold(id.clone(), &evidence.entries).map_err(|corrupt| corrupt.to_string())?;
     let standing = host::standing(store, id).now_or_never().expect("memory answers at once");
     let standing: Session = standing.map_err(|error| error.to_string())?.session;
     if whole == standing {
@@ -72,39 +87,54 @@ fn one(stage: &Stage, seed: u64, totals: &mut BTreeMap<String, u64>) {
     if let Err(why) = judge(stage, &plan, &ran) {
         fail(seed, &plan, &ran, &why);
     }
-    for (what, times) in &ran.counts {
-        *totals.entry(what.clone()).or_default() += times;
+    let mut count = |what: &str, times: u64| *totals.entry(what.to_owned()).or_default() += times;
+    ran.counts.iter().for_each(|(what, times)| count(what, *times));
+    count("sessions", ran.evidence.len() as u64);
+    for evidence in &ran.evidence {
+        evidence.entries.iter().for_each(|entry| count(entry.fact.kind(), 1));
+        count("hosts", evidence.hosts.len() as u64);
+        count("takeovers", evidence.takeovers.len() as u64);
+        count("effects", evidence.begun.len() as u64);
+        count(
+            "effects late by a standstill",
+            evidence.begun.iter().filter(|begun| begun.excused_ms > 0).count() as u64,
+        );
+        count("undisturbed", u64::from(evidence.disturbances == 0));
     }
-    for entry in &ran.evidence.entries {
-        *totals.entry(entry.fact.kind().to_owned()).or_default() += 1;
-    }
-    *totals.entry("hosts".into()).or_default() += ran.evidence.hosts.len() as u64;
-    if plan.people == People::Calm && !has_losses(&ran.evidence.entries) {
-        let quiet = run(stage, seed, &plan, QUIET);
-        if let Err(why) = judge(stage, &plan, &quiet) {
-            fail(seed, &plan, &quiet, &format!("without faults: {why}"));
+    for (at, evidence) in ran.evidence.iter().enumerate() {
+        if plan.sessions[at].people != People::Calm || has_losses(&evidence.entries) {
+            continue;
         }
-        let (expected, got) = (transcript(&quiet.evidence.entries), transcript(&ran.evidence.entries));
+        count("compared", 1);
+        let alone = plan.alone(at);
+        let quiet = run(stage, seed, &alone, QUIET);
+        let failure = quiet.failure.clone().map_or(Ok(()), Err);
+        if let Err(why) = failure.and_then(|()| check::all(&quiet.evidence[0])) {
+            fail(seed, &alone, &quiet, &format!("without faults: {why}"));
+        }
+        let (expected, got) = (transcript(&quiet.evidence[0].entries), transcript(&evidence.entries));
         if expected != got {
-            fail(seed, &plan, &ran, &format!("the transcripts differ\nexpected {expected:#?}\ngot {got:#?}"));
+            let why = format!("the transcripts of {at} differ\nexpected {expected:#?}\ngot {got:#?}");
+            fail(seed, &plan, &ran, &why);
         }
-        *totals.entry("compared".into()).or_default() += 1;
     }
 }
 
 fn fail(seed: u64, plan: &Plan, ran: &Ran, why: &str) -> ! {
-    let entries = ran.evidence.entries.iter().map(|entry| {
-        let shown = String::from_utf8_lossy(&entry.fact.encode()).into_owned();
-        format!("{} {} {:?} {shown}", entry.seq, entry.fact.kind(), entry.place)
-    });
-    let entries: Vec<String> = entries.collect();
     let last = |lines: &[String]| lines[lines.len().saturating_sub(SHOWN)..].join("\n  ");
+    let mut left = String::new();
+    for evidence in &ran.evidence {
+        let entries = evidence.entries.iter().map(|entry| {
+            let shown = String::from_utf8_lossy(&entry.fact.encode()).into_owned();
+            format!("{} {} {:?} {shown}", entry.seq, entry.fact.kind(), entry.place)
+        });
+        let entries: Vec<String> = entries.collect();
+        let _ = write!(left, "entries:\n  {}\nwritten: {:?}\n", last(&entries), evidence.log());
+    }
     panic!(
-        "seed {seed}: {why}\n{plan:#?}\nactions:\n  {}\nentries:\n  {}\nwritten: {:?}\nseed {seed}: {why}\nalone: \
-         REWAKE_SIM_SEED={seed} cargo test -p rewake-tests --test simulation one_seed",
+        "seed {seed}: {why}\n{plan:#?}\nactions:\n  {}\n{left}seed {seed}: {why}\nalone: REWAKE_SIM_SEED={seed} cargo \
+         test -p rewake-tests --test simulation one_seed",
         last(&ran.actions),
-        last(&entries),
-        ran.evidence.log,
     );
 }
 
@@ -154,18 +184,25 @@ fn seeds_3() {
     shard(3);
 }
 
-/// The course of a run: what was appended and what went wrong, in order. Tools and hooks of one call end in any order
-/// (R4), so that what one append holds stands sorted.
-fn course(ran: &Ran) -> Vec<String> {
-    let line = |line: &String| match line.split_once(" appends ") {
-        Some((host, appended)) => {
+/// The course of a run: what was appended and what went wrong, in order, session by session: what two of them write at
+/// one moment is written in any order where they are on two hosts. Tools and hooks of one call end in any order (R4),
+/// so that what one append holds stands sorted.
+fn course(ran: &Ran) -> Vec<(String, String)> {
+    let mut session = String::new();
+    let mut lines = Vec::new();
+    for line in &ran.actions {
+        if let Some((host, appended)) = line.split_once(" appends ") {
+            let (of, appended) = appended.split_once(": ").unwrap_or_default();
+            session = of.to_owned();
             let mut words: Vec<&str> = appended.split(' ').collect();
             words.sort_unstable();
-            Some(format!("{host} appends {}", words.join(" ")))
+            lines.push((session.clone(), format!("{host} appends {}", words.join(" "))));
+        } else if line.starts_with("  ") && !line.contains("ses_") {
+            lines.push((session.clone(), line.clone()));
         }
-        None => (line.starts_with("  ") && !line.contains("ses_")).then(|| line.clone()),
-    };
-    ran.actions.iter().filter_map(line).collect()
+    }
+    lines.sort_by(|(one, _), (two, _)| one.cmp(two));
+    lines
 }
 
 /// The same seed takes the same course. A guest that has computed for a millisecond gives way, and a busy machine
@@ -179,7 +216,7 @@ fn a_seed_is_what_happens() {
         let plan = Plan::of(seed);
         let once = || {
             let ran = run(&stage, seed, &plan, FAULTS);
-            (course(&ran), transcript(&ran.evidence.entries))
+            (course(&ran), ran.evidence.iter().map(|one| transcript(&one.entries)).collect::<Vec<_>>())
         };
         let (one, two) = (once(), once());
         if one != two {

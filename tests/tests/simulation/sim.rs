@@ -1,27 +1,30 @@
-//! What outlives every host of a seed: the store and its clock, the people, what is still to go wrong, and notes of
-//! what happened. It decides, at every operation of a host on the store, what else happens there.
+//! What outlives every host of a seed: the store, time, the sessions, and notes of what happened. It decides, at every
+//! operation of a host on the store, what else happens there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use rewake_core::command::Command;
-use rewake_core::ids::{HostId, SessionId, Timestamp};
+use rewake_core::ids::{HostId, SessionId};
 use rewake_runtime::live::Gone;
-use rewake_runtime::{Host, HostError, Loaded};
-use rewake_store::{Append, Inbox as _, Journal as _, MemoryStore, StoreError};
+use rewake_runtime::{HostError, Loaded};
+use rewake_store::{Append, Journal as _, Leases as _, MemoryStore, StoreError};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::time::Instant;
 
-use crate::faults::{Faults, Which};
-use crate::people::{Act, Crowd, View, Way};
-use crate::plan::Plan;
+use crate::appends::Member;
+use crate::people::Act;
+use crate::plan::Walls;
+use crate::scene::{Accepted, Scene, Takeover};
+use crate::time::Time;
 
-/// Longer than a lease lasts.
-const LEASE_GONE: Duration = Duration::from_secs(60);
+/// Time passes only when nothing is left to do: whoever sleeps this long sleeps until then.
+pub(crate) const QUIET: Duration = Duration::from_millis(1);
+/// How often a host looks at its lease between an append and what it then begins.
+const LOOKS: u32 = 2;
 
 /// What whoever runs the hosts is told.
 pub(crate) enum Signal {
@@ -29,35 +32,35 @@ pub(crate) enum Signal {
     Killed,
     /// It is to be killed so much later.
     KillIn(Duration),
-    /// Another process takes the session over.
-    TakeOver,
-    /// The session is let go of in good order.
-    LetGo,
+    /// Another process takes these sessions over.
+    TakeOver(Vec<usize>),
+    /// A session is let go of in good order.
+    LetGo(usize),
     /// A process that stands still goes on.
     Thaw,
-    /// Somebody sends something, and tells the host.
-    Act(Act),
-    /// A host has loaded the session, or not.
-    Loaded(u32, Result<Loaded, HostError>),
-    /// A host no longer runs the session.
-    Gone(u32, Gone),
-    /// A host says that nothing is being done.
-    Idle,
+    /// Somebody sends something to a session, and tells the host.
+    Act(usize, Act),
+    /// A host has loaded a session, or not.
+    Loaded(u32, usize, Result<Loaded, HostError>),
+    /// A host no longer runs a session.
+    Gone(u32, usize, Gone),
+    /// A host says that nothing is being done in a session.
+    Idle(usize),
 }
 
 impl Signal {
     /// What is heard at the same moment is heard in this order.
-    pub(crate) fn rank(&self) -> (u8, u32) {
+    pub(crate) fn rank(&self) -> (u8, u32, usize) {
         match self {
-            Signal::Killed => (0, 0),
-            Signal::Loaded(n, _) => (1, *n),
-            Signal::Gone(n, _) => (2, *n),
-            Signal::TakeOver => (3, 0),
-            Signal::KillIn(_) => (4, 0),
-            Signal::LetGo => (5, 0),
-            Signal::Act(_) => (6, 0),
-            Signal::Thaw => (7, 0),
-            Signal::Idle => (8, 0),
+            Signal::Killed => (0, 0, 0),
+            Signal::Loaded(n, session, _) => (1, *n, *session),
+            Signal::Gone(n, session, _) => (2, *n, *session),
+            Signal::TakeOver(sessions) => (3, 0, sessions.first().copied().unwrap_or(0)),
+            Signal::KillIn(_) => (4, 0, 0),
+            Signal::LetGo(session) => (5, 0, *session),
+            Signal::Act(session, _) => (6, 0, *session),
+            Signal::Thaw => (7, 0, 0),
+            Signal::Idle(session) => (8, 0, *session),
         }
     }
 }
@@ -71,17 +74,8 @@ pub(crate) enum Lie {
     Send,
     /// What is kept as a snapshot says something else, under a digest that holds.
     Snapshot,
-}
-
-/// An append that the store took.
-#[derive(Clone, Debug)]
-pub(crate) struct Accepted {
-    /// Which host's it is.
-    pub(crate) host: u32,
-    /// Whose lease it was then.
-    pub(crate) holder: Option<HostId>,
-    pub(crate) epoch: u64,
-    pub(crate) last_seq: u64,
+    /// The boot clock of hosts stands still while they do, as one does that counts no suspended time.
+    Clock,
 }
 
 /// A process that stands still.
@@ -91,108 +85,186 @@ struct Gate {
     open: Arc<Notify>,
 }
 
+/// A host is about to begin something of a session: it looks at its lease.
+struct Check {
+    session: usize,
+    looks: u32,
+    /// At which look its process then stands still, and for how long.
+    standstill: Option<(u32, u64)>,
+}
+
 /// What outlives every host of a seed.
 pub(crate) struct Sim {
     pub(crate) inner: MemoryStore,
-    pub(crate) id: SessionId,
+    /// Where hosts have their data folders.
+    pub(crate) data: PathBuf,
     state: Mutex<State>,
 }
 
 pub(crate) struct State {
-    pub(crate) faults: Faults,
-    pub(crate) crowd: Crowd,
-    pub(crate) view: View,
+    pub(crate) time: Time,
+    pub(crate) scenes: Vec<Scene>,
     pub(crate) lie: Option<Lie>,
     /// The ids of hosts, by their number.
     pub(crate) hosts: BTreeMap<u32, HostId>,
     pub(crate) dead: BTreeSet<HostId>,
-    pub(crate) accepted: Vec<Accepted>,
+    /// What is to be written together, by the host.
+    pub(crate) groups: BTreeMap<u32, Vec<Member>>,
     /// What happened, for whoever reads of a failure.
     pub(crate) actions: Vec<String>,
     /// How often each thing went wrong.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// What the people were told that cannot be.
-    pub(crate) broken_promises: Vec<String>,
-    /// The host that people send by.
-    pub(crate) newest: Option<Host>,
-    zombie: Option<(u32, Append)>,
     gates: Vec<Gate>,
+    checks: BTreeMap<u32, Vec<Check>>,
+    /// When each host last looked at its boot clock.
+    looked_ms: BTreeMap<u32, u64>,
     signals: Option<UnboundedSender<Signal>>,
     is_killed: bool,
-    ms: i64,
-    since: Option<Instant>,
 }
 
 impl Sim {
-    pub(crate) fn new(seed: u64, plan: &Plan, inner: MemoryStore, id: SessionId, faults: Which) -> Arc<Sim> {
-        // Guests read the machine's clock: what they wait for must be near in the store's time too.
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    pub(crate) fn new(inner: MemoryStore, data: PathBuf, scenes: Vec<Scene>) -> Arc<Sim> {
         let state = State {
-            faults: Faults::new(seed, faults),
-            crowd: Crowd::new(seed, plan),
-            view: View::default(),
+            time: Time::default(),
+            scenes,
             lie: None,
             hosts: BTreeMap::new(),
             dead: BTreeSet::new(),
-            accepted: Vec::new(),
+            groups: BTreeMap::new(),
             actions: Vec::new(),
             counts: BTreeMap::new(),
-            broken_promises: Vec::new(),
-            newest: None,
-            zombie: None,
             gates: Vec::new(),
+            checks: BTreeMap::new(),
+            looked_ms: BTreeMap::new(),
             signals: None,
             is_killed: false,
-            ms: i64::try_from(started.as_millis()).unwrap_or(0),
-            since: None,
         };
-        Arc::new(Sim { inner, id, state: Mutex::new(state) })
+        Arc::new(Sim { inner, data, state: Mutex::new(state) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A life begins: time passes, and signals are heard. What a refused commit left behind may be there now.
+    /// Which of the seed's sessions it is.
+    pub(crate) fn session(&self, id: &SessionId) -> usize {
+        self.lock().scenes.iter().position(|scene| scene.id == *id).expect("a session of the seed")
+    }
+
+    /// A life begins: time passes, and signals are heard.
     pub(crate) fn begin(&self, signals: UnboundedSender<Signal>) {
         let mut state = self.lock();
         state.is_killed = false;
         state.signals = Some(signals);
-        state.since = Some(Instant::now());
+        state.time.begin();
+        state.scenes.iter_mut().for_each(|scene| scene.is_settled = false);
     }
 
     /// A life ends: every host in it is dead.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
-        state.ms = state.now().0;
-        state.since = None;
+        state.time.end();
         state.signals = None;
-        state.newest = None;
         state.gates.clear();
+        state.groups.clear();
+        state.checks.clear();
         let dead: Vec<HostId> = state.hosts.values().cloned().collect();
         state.dead.extend(dead);
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.lock().now()
-    }
-
-    /// Every lease of now has ended, by the store's clock.
-    pub(crate) fn expire_leases(&self) {
-        let mut state = self.lock();
-        state.ms += i64::try_from(LEASE_GONE.as_millis()).unwrap_or(0);
-    }
-
-    /// Whatever a killed process asks for is never answered.
-    pub(crate) async fn alive(&self) {
-        if self.lock().is_killed {
-            pending::<()>().await;
+        for scene in &mut state.scenes {
+            scene.newest = None;
+            scene.no_renewals_until_ms = 0;
         }
-        self.inner.set_now(self.now());
+    }
+
+    /// All stand still for so long: processes, or the machine.
+    pub(crate) fn leap(&self, ms: u64) {
+        self.lock().leap(ms);
+    }
+
+    /// Sees what tools have done, before any time passes.
+    pub(crate) fn see(&self) {
+        self.lock().see(false);
+    }
+
+    /// A host looks at its boot clock. It may stand still right after.
+    pub(crate) fn boot_ms(&self, host: u32) -> u64 {
+        let mut state = self.lock();
+        if state.checks.contains_key(&host) {
+            state.see(false);
+        }
+        let leapt_ms = state.time.leapt_ms();
+        let now_ms = state.time.now_ms();
+        let told_ms = if state.lie == Some(Lie::Clock) { state.time.awake_ms() } else { now_ms };
+        let State { scenes, checks, looked_ms, .. } = &mut *state;
+        looked_ms.insert(host, now_ms);
+        let mut standstill = None;
+        if let Some(checks) = checks.get_mut(&host) {
+            for check in checks.iter_mut() {
+                check.looks += 1;
+                scenes[check.session].checks(host, leapt_ms);
+                let due = check.standstill.filter(|(nth, _)| *nth == check.looks);
+                scenes[check.session].disturbances += u64::from(due.is_some());
+                standstill = standstill.or(due);
+            }
+            checks.retain(|check| check.looks < LOOKS);
+        }
+        if let Some((_, ms)) = standstill {
+            state.note(format!("  host {host} stands still for {ms} ms after a look at its lease"));
+            state.count("stood still between check and act");
+            state.leap(ms);
+        }
+        told_ms
+    }
+
+    /// A host knows from here on how long it may begin something.
+    pub(crate) fn looks(&self, session: usize, host: u32) {
+        let mut state = self.lock();
+        state.see(false);
+        let leapt_ms = state.time.leapt_ms();
+        state.scenes[session].checks(host, leapt_ms);
+    }
+
+    /// A host will look at its lease before it begins what it has written.
+    pub(crate) fn will_check(&self, session: usize, host: u32) {
+        let mut state = self.lock();
+        let is_one = state.scenes.len() == 1;
+        let standstill = if is_one { state.scenes[session].faults.at_check() } else { None };
+        let awake_ms = state.time.awake_ms();
+        state.scenes[session].begins(host, awake_ms);
+        let check = Check { session, looks: 0, standstill };
+        state.checks.entry(host).or_default().push(check);
+    }
+
+    /// An operation of a host reaches the store: never, if its process was killed; later, if it stands still.
+    pub(crate) async fn enter(&self, host: u32) {
+        loop {
+            let open = {
+                let mut state = self.lock();
+                let gate = state.gates.iter().find(|gate| gate.host == host).map(|gate| gate.open.clone());
+                if gate.is_none() && !state.is_killed {
+                    state.checks.remove(&host);
+                    return;
+                }
+                gate.filter(|_| !state.is_killed)
+            };
+            match open {
+                Some(open) => open.notified().await,
+                None => pending().await,
+            }
+        }
+    }
+
+    /// Ends of leases are judged by the clock of whoever asks.
+    pub(crate) fn set_clock(&self, host: u32) {
+        let now = self.lock().time.wall(host);
+        self.inner.set_now(now);
     }
 
     /// The process is killed here.
     pub(crate) async fn kill<T>(&self) -> T {
+        if self.lock().scenes.len() > 1 {
+            tokio::time::sleep(QUIET).await;
+        }
         self.killed();
         pending().await
     }
@@ -205,35 +277,39 @@ impl Sim {
     }
 
     /// An append reaches the store.
-    pub(crate) fn commit(&self, host: u32, append: Append) -> Result<(), StoreError> {
+    pub(crate) fn commit(&self, session: usize, host: u32, append: Append) -> Result<(), StoreError> {
         let records = append.records.clone();
         let epoch = append.epoch;
         self.inner.append(append).now_or_never().expect("memory answers at once")?;
-        let holder = self.holder();
-        let mut state = self.lock();
-        state.view.read(&records);
+        let holder = self.holder(session);
         let last_seq = records.last().map_or(0, |record| record.seq);
-        state.accepted.push(Accepted { host, holder, epoch, last_seq });
+        let mut state = self.lock();
+        let scene = &mut state.scenes[session];
+        scene.accepted.push(Accepted { host, holder, epoch, last_seq });
+        scene.written(&records);
         Ok(())
     }
 
-    fn holder(&self) -> Option<HostId> {
-        use rewake_store::Leases as _;
-        let lease = self.inner.holder(&self.id).now_or_never().expect("memory answers at once");
+    pub(crate) fn holder(&self, session: usize) -> Option<HostId> {
+        let id = self.lock().scenes[session].id.clone();
+        let lease = self.inner.holder(&id).now_or_never().expect("memory answers at once");
         lease.ok().flatten().map(|lease| lease.host)
-    }
-
-    /// Keeps an append whose commit failed, until the store is opened again.
-    pub(crate) fn bury(&self, host: u32, append: Append) {
-        self.lock().zombie = Some((host, append));
     }
 
     /// The store is opened again: a transaction that was refused may be in it after all. If others have been
     /// written since, it must not.
-    pub(crate) fn reopened(&self) {
-        let Some((host, append)) = self.lock().zombie.take() else { return };
-        let came = self.commit(host, append).is_ok();
+    pub(crate) fn reopened(&self, session: usize) {
+        let Some((host, append)) = self.lock().scenes[session].zombie.take() else { return };
+        let came = self.commit(session, host, append).is_ok();
         self.lock().note(format!("the refused transaction is {}there", if came { "" } else { "not " }));
+    }
+
+    /// Whoever does not know what became of its commit opens the store again before it writes anything else.
+    pub(crate) fn reopened_by(&self, session: usize, host: u32) {
+        let is_own = self.lock().scenes[session].zombie.as_ref().is_some_and(|(of, _)| *of == host);
+        if is_own {
+            self.reopened(session);
+        }
     }
 
     /// Another process has done something: one that stands still goes on after some of that.
@@ -257,92 +333,67 @@ impl Sim {
         state.gates = shut;
         for gate in &open {
             state.note(format!("host {} goes on", gate.host));
-            gate.open.notify_one();
+            gate.open.notify_waiters();
         }
         !open.is_empty()
     }
 
-    /// This process stands still, and another takes over.
-    pub(crate) async fn freeze(&self, host: u32) {
-        let open = Arc::new(Notify::new());
+    /// This process stands still, with all its sessions, and another takes some of them over.
+    pub(crate) async fn freeze(&self, host: u32, taken: Vec<usize>) {
         {
             let mut state = self.lock();
-            let ops_left = state.faults.thaw();
-            state.gates.push(Gate { host, ops_left, open: open.clone() });
-            state.signal(Signal::TakeOver);
-        }
-        open.notified().await;
-        self.alive().await;
-    }
-
-    /// Somebody does something at this very moment.
-    pub(crate) async fn interfere(&self, odds: u64) {
-        let (act, way, host) = {
-            let mut state = self.lock();
-            let view = state.view.clone();
-            let Some(act) = state.crowd.interfere(&view, odds) else { return };
-            (act, state.crowd.way(), state.newest.clone())
-        };
-        match (way, host) {
-            (Way::AtOnce, Some(host)) => self.send_by(&host, &act).await,
-            (Way::WhenQuiet, _) => self.signal(Signal::Act(act)),
-            (Way::Past | Way::AtOnce, _) => self.act(&act),
-        }
-    }
-
-    /// Sends something by a host, which then looks for it. Whoever does not know what became of it sends it again.
-    pub(crate) async fn send_by(&self, host: &Host, act: &Act) {
-        let Act::Send(at) = *act else { return self.act(act) };
-        let sent = self.lock().crowd.sent[at].clone();
-        loop {
-            let told = host.send(&self.id, sent.sender.clone(), sent.command.clone(), Some(sent.key.clone()));
-            let told = match told.await {
-                Ok(n) => Ok(n),
-                Err(HostError::Store(error)) => Err(error),
-                Err(other) => Err(StoreError::NotFound(other.to_string())),
-            };
-            self.told(act, &told);
-            if !matches!(told, Err(StoreError::Unknown(_))) {
-                return;
+            let ops_left = state.scenes[taken[0]].faults.thaw();
+            state.gates.push(Gate { host, ops_left, open: Arc::default() });
+            for scene in state.scenes.iter_mut().filter(|scene| scene.holds.contains_key(&host)) {
+                scene.disturbances += 1;
             }
+            state.signal(Signal::TakeOver(taken));
         }
+        self.enter(host).await;
     }
 
-    /// Sends something past every host, as another process does.
-    pub(crate) fn act(&self, act: &Act) {
-        let (Act::Send(at) | Act::Reuse(at)) = *act;
-        let sent = self.lock().crowd.sent[at].clone();
-        let mut command = sent.command;
-        if let Act::Reuse(_) = act {
-            command = Command::Interrupt { turn: u32::MAX };
-        }
-        let told = self.inner.send(&self.id, sent.sender, command, Some(sent.key));
-        self.told(act, &told.now_or_never().expect("memory answers at once"));
-    }
-
-    /// What somebody was told of what was sent.
-    pub(crate) fn told(&self, act: &Act, told: &Result<u64, StoreError>) {
+    /// Other processes believe that a session's host is dead.
+    pub(crate) fn believe_dead(&self, session: usize) {
+        let holder = self.holder(session);
         let mut state = self.lock();
-        let (Act::Send(at) | Act::Reuse(at)) = *act;
-        let has_ended = state.view.has_ended;
-        let sent = &mut state.crowd.sent[at];
-        let line = format!("{:?} {} {:?}: {told:?}", act, sent.key, sent.command);
-        let broken = match (act, told) {
-            (Act::Send(_), Ok(n)) if sent.acked.is_none_or(|before| before == *n) => {
-                sent.acked = Some(*n);
-                None
-            }
-            (Act::Send(_), Ok(n)) => Some(format!("{} is row {n} and row {:?}", sent.key, sent.acked)),
-            (Act::Send(_) | Act::Reuse(_), Err(StoreError::Unknown(_))) => None,
-            (Act::Send(_), Err(StoreError::Refused(_))) if has_ended && sent.acked.is_none() => {
-                sent.refused = true;
-                None
-            }
-            (Act::Reuse(_), Err(StoreError::Refused(_))) => None,
-            (act, told) => Some(format!("{act:?} of {} came to {told:?}", sent.key)),
-        };
-        state.broken_promises.extend(broken);
-        state.note(line);
+        state.scenes[session].believed_dead.extend(holder);
+        state.scenes[session].disturbances += 1;
+    }
+
+    /// A session's lease was given to a host that had asked for it at some time.
+    pub(crate) fn given(&self, session: usize, host: u32, asked_ms: u64, before: Option<&HostId>) {
+        let mut state = self.lock();
+        // What was begun before was begun by what the host knew then.
+        state.see(false);
+        let State { time, scenes, hosts, dead, .. } = &mut *state;
+        let scene = &mut scenes[session];
+        let from = before.and_then(|id| hosts.iter().find(|(_, other)| *other == id));
+        if let Some((from, id)) = from
+            && scene.walls == Walls::Steady
+            && *from != host
+            && !dead.contains(id)
+            && !scene.believed_dead.contains(id)
+        {
+            scene.takeovers.push(Takeover { from: *from, at_ms: time.now_ms() });
+        }
+        scene.held(host, asked_ms, time.leapt_ms(), &self.data);
+    }
+
+    /// When a host last looked at its boot clock, in milliseconds since the beginning.
+    pub(crate) fn looked_ms(&self, host: u32) -> u64 {
+        self.lock().looked_ms.get(&host).copied().unwrap_or(0)
+    }
+
+    /// A session's lease is not renewed for so long.
+    pub(crate) fn stop_renewals(&self, session: usize, ms: u64) {
+        let mut state = self.lock();
+        state.scenes[session].no_renewals_until_ms = state.time.awake_ms() + ms;
+    }
+
+    /// Whether a session's lease is renewed.
+    pub(crate) fn renews(&self, session: usize) -> bool {
+        let state = self.lock();
+        state.time.awake_ms() >= state.scenes[session].no_renewals_until_ms
     }
 
     /// Tells whoever runs the hosts.
@@ -355,14 +406,26 @@ impl Sim {
     }
 
     pub(crate) fn count(&self, what: &str) {
-        *self.lock().counts.entry(what.to_owned()).or_default() += 1;
+        self.lock().count(what);
+    }
+
+    /// What went wrong may have a session loaded again.
+    pub(crate) fn disturb(&self, session: usize) {
+        self.lock().scenes[session].disturbances += 1;
     }
 }
 
 impl State {
-    fn now(&self) -> Timestamp {
-        let passed = self.since.map_or(0, |since| i64::try_from(since.elapsed().as_millis()).unwrap_or(0));
-        Timestamp(self.ms + passed)
+    pub(crate) fn see(&mut self, all: bool) {
+        let (at_ms, awake_ms, leapt_ms) = (self.time.now_ms(), self.time.awake_ms(), self.time.leapt_ms());
+        for scene in &mut self.scenes {
+            scene.see(at_ms, awake_ms, leapt_ms, all);
+        }
+    }
+
+    fn leap(&mut self, ms: u64) {
+        self.see(false);
+        self.time.leap(ms);
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -373,5 +436,9 @@ impl State {
 
     pub(crate) fn note(&mut self, line: String) {
         self.actions.push(line);
+    }
+
+    pub(crate) fn count(&mut self, what: &str) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
     }
 }

@@ -1,28 +1,37 @@
-//! What all seeds of a process share, because making it costs more than a seed does: compiled components, a data
-//! folder, and the sessions as they are when they have just been created. Nothing of a seed's course stands here.
+//! What all seeds of a process share, because making it costs more than a seed does: compiled components, data
+//! folders, and the sessions as they are when they have just been created. Nothing of a seed's course stands here.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rewake_core::codec::Record;
+use rewake_core::entry::Entry;
 use rewake_core::fact::Created;
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
+use rewake_runtime::clock::Clock;
 use rewake_runtime::compiler::CompileLimits;
 use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{Config, Host, NewSession, PROJECT};
 use rewake_store::{self as store, Blobs as _, Bundle, Bundles as _, Journal as _, MemoryStore, Projection};
 use rewake_tests::bundles::root;
+use rewake_tests::forge;
 use rewake_tests::world::asked_for;
 use tempfile::TempDir;
 
-use crate::plan;
+use crate::plan::{self, SESSIONS_MAX, Talk};
+
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
 
 /// A session that was just created.
 pub(crate) struct Template {
     pub(crate) id: SessionId,
     created: Created,
     records: Vec<Record>,
+    /// The same, read.
+    pub(crate) entries: Vec<Entry>,
     projection: Projection,
     script: Option<Vec<u8>>,
 }
@@ -31,8 +40,11 @@ pub(crate) struct Template {
 pub(crate) struct Stage {
     bench: Workbench,
     config: Config,
-    templates: Vec<Template>,
-    _data: TempDir,
+    /// By the bundle, and by which of a seed's sessions it is.
+    templates: Vec<Vec<Template>>,
+    /// The workspaces that there are, by the host.
+    workspaces: Mutex<BTreeSet<(u32, SessionId)>>,
+    data: TempDir,
 }
 
 impl Stage {
@@ -43,9 +55,11 @@ impl Stage {
     }
 
     async fn made() -> Stage {
-        let data = tempfile::tempdir().expect("a data folder");
+        let bundles = tempfile::tempdir().expect("a folder");
+        // In memory, where that can be had: a disk adds time, and nothing else.
+        let data = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).expect("a data folder");
         let config = Config {
-            data: data.path().to_owned(),
+            data: folder(data.path(), 0),
             cache: root().join("target/test-components"),
             snapshot_entries: 1_000,
             rules: None,
@@ -53,64 +67,103 @@ impl Stage {
             compile: CompileLimits::default(),
         };
         let bench = Workbench::open(&config.cache, None, CompileLimits::default()).expect("engines");
-        let mut stage = Stage { bench, config, templates: Vec::new(), _data: data };
+        let mut stage = Stage { bench, config, templates: Vec::new(), workspaces: Mutex::default(), data };
         for (n, draft) in plan::bundles().iter().enumerate() {
-            let folder = draft.write(&stage.config.data.join("bundles").join(n.to_string()));
-            let template = stage.template(NewSession { bundle: folder.into(), ..asked_for() }).await;
-            stage.templates.push(template);
+            let folder = draft.write(&bundles.path().join(n.to_string()));
+            let new = NewSession { bundle: folder.into(), ..asked_for() };
+            let templates = stage.templates(new).await;
+            stage.templates.push(templates);
         }
         stage
     }
 
-    async fn template(&self, new: NewSession) -> Template {
+    /// A session, and the same under other ids: sealing one again costs far less than making it.
+    async fn templates(&self, new: NewSession) -> Vec<Template> {
         let store = Arc::new(MemoryStore::new());
-        let host = self.host(1_000, store.clone());
+        let host = Host::open_on(&self.bench, &self.config, store.clone()).expect("a host");
         let made = host.create(&new).await.expect("a session");
-        let records = store.read(&made.id, 0, u32::MAX).await.expect("its first entries");
-        let mut session = Session::new(made.id.clone());
-        for record in &records {
-            let entry = rewake_core::codec::open(&made.id, session.head, record).expect("its own entry");
-            session.apply(&entry).expect("it folds");
+        let mut templates = vec![Template::read(&store, made.id, made.created).await];
+        for nth in 1..SESSIONS_MAX {
+            let Template { id, created, entries, .. } = &templates[0];
+            let (id, created) = (SessionId::parse(&format!("{id}{nth}")).expect("an id"), created.clone());
+            forge::create(store.as_ref(), &id, forge::drafts(entries)).await;
+            templates.push(Template::read(&store, id, created).await);
         }
-        let script = match made.created.agent.script {
+        templates
+    }
+
+    /// A seed's session when it has just been created.
+    pub(crate) fn session(&self, talk: &Talk) -> &Template {
+        &self.templates[talk.bundle][talk.nth]
+    }
+
+    /// Where the data folders of hosts are.
+    pub(crate) fn data(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// A host over a store, in a data folder of its own, with the components that are ready, and places for what
+    /// these sessions write.
+    pub(crate) fn host(
+        &self,
+        n: u32,
+        sessions: &[SessionId],
+        snapshot_entries: u64,
+        store: Arc<dyn store::Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Host {
+        let mut workspaces = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in sessions {
+            if workspaces.insert((n, id.clone())) {
+                let log = log_path(self.data(), n, id);
+                std::fs::create_dir_all(log.parent().expect("a workspace")).expect("a workspace");
+            }
+        }
+        drop(workspaces);
+        let config = Config { snapshot_entries, data: folder(self.data(), n), ..self.config.clone() };
+        Host::open_by(&self.bench, &config, store, clock).expect("a host")
+    }
+
+    /// A store that holds nothing but these sessions. Their components are ready, so that their bundles' files are
+    /// never asked for.
+    pub(crate) async fn store<'a>(sessions: impl Iterator<Item = &'a Template>) -> MemoryStore {
+        let store = MemoryStore::new();
+        for session in sessions {
+            session.put(&store).await;
+        }
+        store
+    }
+}
+
+/// The data folder of a host.
+fn folder(data: &Path, host: u32) -> PathBuf {
+    data.join(format!("host-{host}"))
+}
+
+/// The file that a session's tools write to on a host.
+pub(crate) fn log_path(data: &Path, host: u32, id: &SessionId) -> PathBuf {
+    folder(data, host).join("workspaces").join(id.as_str()).join("log")
+}
+
+impl Template {
+    async fn read(store: &MemoryStore, id: SessionId, created: Created) -> Template {
+        let records = store.read(&id, 0, u32::MAX).await.expect("its first entries");
+        let mut session = Session::new(id.clone());
+        let mut entries = Vec::new();
+        for record in &records {
+            let entry = rewake_core::codec::open(&id, session.head, record).expect("its own entry");
+            session.apply(&entry).expect("it folds");
+            entries.push(entry);
+        }
+        let script = match created.agent.script {
             Some(digest) => store.blob(PROJECT, &digest).await.expect("readable"),
             None => None,
         };
         let projection = Projection::of(&session);
-        Template { id: made.id, created: made.created, records, projection, script }
+        Template { id, created, records, entries, projection, script }
     }
 
-    pub(crate) fn session(&self, bundle: usize) -> &Template {
-        &self.templates[bundle]
-    }
-
-    /// A host over a store, in the shared data folder, with the components that are ready.
-    pub(crate) fn host(&self, snapshot_entries: u64, store: Arc<dyn store::Store>) -> Host {
-        let config = Config { snapshot_entries, ..self.config.clone() };
-        Host::open_on(&self.bench, &config, store).expect("a host")
-    }
-
-    /// What tools of a session have written, line by line; and whoever reads it next finds nothing.
-    pub(crate) fn log(&self, id: &SessionId) -> Vec<String> {
-        let text = std::fs::read_to_string(self.log_path(id)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// Has a session's tools have written nothing.
-    pub(crate) fn clear(&self, id: &SessionId) {
-        let _ = std::fs::remove_file(self.log_path(id));
-    }
-
-    fn log_path(&self, id: &SessionId) -> PathBuf {
-        self.config.data.join("workspaces").join(id.as_str()).join("log")
-    }
-}
-
-impl Template {
-    /// A store that holds nothing but this session. Its components are ready, so that their bundles' files are
-    /// never asked for.
-    pub(crate) async fn store(&self) -> MemoryStore {
-        let store = MemoryStore::new();
+    async fn put(&self, store: &MemoryStore) {
         for pin in &self.created.bundles {
             let (name, version) = (pin.name.clone(), pin.version.clone());
             let bundle = Bundle { digest: pin.digest, name, version, files: Vec::new() };
@@ -128,6 +181,5 @@ impl Template {
             bundles: self.created.bundles.iter().map(|bundle| bundle.digest).collect(),
         };
         store.create(new).await.expect("created");
-        store
     }
 }

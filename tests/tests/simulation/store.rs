@@ -1,5 +1,5 @@
 //! The store as one host of a seed sees it: the shared one, and in front of it everything that goes wrong between
-//! the two. What that is decides [`Sim`].
+//! the two. What that is decides [`Sim`]; appends have a file of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,103 +13,89 @@ use rewake_store::{
 };
 use rewake_wire::{Fault as Shown, Sender, SessionSummary};
 
-use crate::faults::{Fate, Fault};
+use crate::faults::Renewal;
 use crate::sim::{Lie, Signal, Sim};
+
+/// Another process takes a session over meanwhile.
+const STOLEN: Duration = Duration::from_millis(10);
+
+impl FaultStore {
+    async fn acquired(&self, id: &SessionId, host: &HostId, ttl_ms: u64) -> Result<Lease, StoreError> {
+        let FaultStore { sim, host: n } = self;
+        let asked_ms = sim.looked_ms(*n);
+        sim.enter(*n).await;
+        sim.count_down(*n);
+        let session = sim.session(id);
+        sim.reopened(session);
+        sim.lock().hosts.insert(*n, host.clone());
+        let killed = sim.lock().scenes[session].faults.at_acquire();
+        if killed == Some(false) {
+            sim.count("killed before a lease");
+            return sim.kill().await;
+        }
+        // Hosts that were killed leave no lock in a process that lives on.
+        let before = sim.holder(session);
+        let dead = {
+            let state = sim.lock();
+            &state.dead | &state.scenes[session].believed_dead
+        };
+        sim.set_clock(*n);
+        let lease = sim.inner.acquire(id, host, ttl_ms, &|host| dead.contains(host)).await;
+        let got = lease.as_ref().map_or_else(ToString::to_string, |lease| lease.epoch.to_string());
+        sim.note(format!("host {n} acquires {session}: {got}"));
+        if lease.is_ok() {
+            sim.given(session, *n, asked_ms, before.as_ref());
+        }
+        if killed == Some(true) {
+            sim.count("killed after a lease");
+            return sim.kill().await;
+        }
+        lease
+    }
+
+    async fn renewed(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
+        let FaultStore { sim, host } = self;
+        let asked_ms = sim.looked_ms(*host);
+        sim.enter(*host).await;
+        let session = sim.session(&lease.session);
+        let fault = sim.lock().scenes[session].faults.at_renewal();
+        if let Some(fault) = fault {
+            sim.note(format!("  host {host} renews {session}: {fault:?}"));
+            sim.count(&format!("renewal {fault:?}"));
+            sim.disturb(session);
+        }
+        match fault {
+            Some(Renewal::Fails(ms)) => sim.stop_renewals(session, ms),
+            Some(Renewal::LateThere(ms)) => sim.leap(ms),
+            Some(Renewal::Refused) => {
+                sim.believe_dead(session);
+                sim.signal(Signal::TakeOver(vec![session]));
+                tokio::time::sleep(STOLEN).await;
+                sim.enter(*host).await;
+            }
+            Some(Renewal::LateBack(_)) | None => {}
+        }
+        if !sim.renews(session) {
+            return Err(StoreError::Io { what: "renewing".into(), source_text: "as the seed has it".into() });
+        }
+        sim.set_clock(*host);
+        let renewed = sim.inner.renew(lease, ttl_ms).await;
+        if renewed.is_ok() {
+            sim.given(session, *host, asked_ms, None);
+        }
+        if let Some(Renewal::LateBack(ms)) = fault {
+            sim.leap(ms);
+            sim.looks(session, *host);
+        }
+        renewed
+    }
+}
 
 /// One host's way to the store.
 pub(crate) struct FaultStore {
     pub(crate) sim: Arc<Sim>,
     /// Which host's.
     pub(crate) host: u32,
-}
-
-impl FaultStore {
-    async fn appended(&self, append: Append) -> Result<(), StoreError> {
-        let FaultStore { sim, host } = self;
-        let host = *host;
-        sim.alive().await;
-        sim.count_down(host);
-        sim.interfere(8).await;
-        if self.is_swallowed(&append) {
-            return Ok(());
-        }
-        let (first, last) = (append.records.first(), append.records.last());
-        let kinds: Vec<&str> = append.records.iter().map(|record| record.kind.as_str()).collect();
-        let fault = sim.lock().faults.at_append(&kinds);
-        let seqs = [first, last].map(|record| record.map_or(0, |record| record.seq));
-        sim.note(format!("host {host} appends {}-{} {}", seqs[0], seqs[1], kinds.join(" ")));
-        let Some(fault) = fault else { return self.commit(append) };
-        sim.note(format!("  {fault:?}"));
-        sim.count(&format!("{fault:?}"));
-        self.fail(append, fault).await
-    }
-
-    fn commit(&self, append: Append) -> Result<(), StoreError> {
-        let done = self.sim.commit(self.host, append);
-        if let Err(error) = &done {
-            self.sim.note(format!("  refused: {error}"));
-        }
-        done
-    }
-
-    async fn fail(&self, append: Append, fault: Fault) -> Result<(), StoreError> {
-        let (sim, host) = (&self.sim, self.host);
-        match fault {
-            Fault::KillBefore => sim.kill().await,
-            Fault::KillAfter => {
-                let _ = self.commit(append);
-                sim.kill().await
-            }
-            Fault::KillSoon(ms) => {
-                sim.signal(Signal::KillIn(Duration::from_millis(ms)));
-                self.commit(append)
-            }
-            Fault::Unknown(fate) => {
-                match fate {
-                    Fate::Applied => drop(self.commit(append)),
-                    Fate::Gone => {}
-                    Fate::Later => sim.bury(host, append),
-                }
-                Err(StoreError::Unknown("as the seed has it".into()))
-            }
-            Fault::Io => Err(StoreError::Io {
-                what: "writing to the store".into(),
-                source_text: "as the seed has it".into(),
-            }),
-            Fault::Busy(ms) => {
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                sim.alive().await;
-                self.commit(append)
-            }
-            Fault::Frozen => {
-                sim.expire_leases();
-                sim.freeze(host).await;
-                self.commit(append)
-            }
-            Fault::TakenOver => {
-                let done = self.commit(append);
-                sim.expire_leases();
-                sim.freeze(host).await;
-                done
-            }
-            Fault::LetGo => {
-                let done = self.commit(append);
-                sim.signal(Signal::LetGo);
-                done
-            }
-        }
-    }
-
-    /// The store lies about this append.
-    fn is_swallowed(&self, append: &Append) -> bool {
-        let mut state = self.sim.lock();
-        let starts = append.records.iter().any(|record| record.kind == "tool.started");
-        let lies = state.lie == Some(Lie::Start) && starts;
-        if lies {
-            state.lie = None;
-        }
-        lies
-    }
 }
 
 impl Journal for FaultStore {
@@ -123,7 +109,7 @@ impl Journal for FaultStore {
 
     fn read<'a>(&'a self, session: &'a SessionId, after: u64, limit: u32) -> Answer<'a, Vec<Record>> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
             self.sim.inner.read(session, after, limit).await
         })
     }
@@ -142,11 +128,12 @@ impl Inbox for FaultStore {
         key: Option<String>,
     ) -> Answer<'a, u64> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
             if self.sim.lock().lie.take_if(|lie| *lie == Lie::Send).is_some() {
                 return Ok(self.sim.inner.through(session).await? + 1);
             }
-            let failed = self.sim.lock().faults.at_send();
+            let at = self.sim.session(session);
+            let failed = self.sim.lock().scenes[at].faults.at_send();
             if let Some(is_written) = failed {
                 self.sim.count("a send of which nobody knows");
                 if is_written {
@@ -160,14 +147,14 @@ impl Inbox for FaultStore {
 
     fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
             self.sim.inner.pending(session).await
         })
     }
 
     fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
             self.sim.inner.through(session).await
         })
     }
@@ -181,40 +168,17 @@ impl Leases for FaultStore {
         ttl_ms: u64,
         _dead: &'a (dyn Fn(&HostId) -> bool + Sync),
     ) -> Answer<'a, Lease> {
-        Box::pin(async move {
-            let sim = &self.sim;
-            sim.alive().await;
-            sim.count_down(self.host);
-            sim.reopened();
-            sim.lock().hosts.insert(self.host, host.clone());
-            let killed = sim.lock().faults.at_acquire();
-            if killed == Some(false) {
-                sim.count("killed before a lease");
-                return sim.kill().await;
-            }
-            // Hosts that were killed leave no lock in a process that lives on.
-            let dead = sim.lock().dead.clone();
-            let lease = sim.inner.acquire(session, host, ttl_ms, &|host| dead.contains(host)).await;
-            let got = lease.as_ref().map_or_else(ToString::to_string, |lease| lease.epoch.to_string());
-            sim.note(format!("host {} acquires: {got}", self.host));
-            if killed == Some(true) {
-                sim.count("killed after a lease");
-                return sim.kill().await;
-            }
-            lease
-        })
+        Box::pin(self.acquired(session, host, ttl_ms))
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl_ms: u64) -> Answer<'a, Lease> {
-        Box::pin(async move {
-            self.sim.alive().await;
-            self.sim.inner.renew(lease, ttl_ms).await
-        })
+        Box::pin(self.renewed(lease, ttl_ms))
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Answer<'a, ()> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
+            self.sim.reopened_by(self.sim.session(&lease.session), self.host);
             self.sim.inner.release(lease).await
         })
     }
@@ -227,11 +191,12 @@ impl Leases for FaultStore {
 impl Snapshots for FaultStore {
     fn put_snapshot<'a>(&'a self, session: &'a SessionId, mut snapshot: Snapshot) -> Answer<'a, ()> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
             if self.sim.lock().lie == Some(Lie::Snapshot) {
                 snapshot.bytes = forged(&snapshot.bytes);
             }
-            if self.sim.lock().faults.at_snapshot() {
+            let at = self.sim.session(session);
+            if self.sim.lock().scenes[at].faults.at_snapshot() {
                 self.sim.count("a snapshot that is not kept");
                 return Err(StoreError::Closed);
             }
@@ -241,10 +206,11 @@ impl Snapshots for FaultStore {
 
     fn newest_snapshot<'a>(&'a self, session: &'a SessionId, below: u64) -> Answer<'a, Option<Snapshot>> {
         Box::pin(async move {
-            self.sim.alive().await;
+            self.sim.enter(self.host).await;
             let mut snapshot = self.sim.inner.newest_snapshot(session, below).await?;
+            let at = self.sim.session(session);
             if let Some(snapshot) = &mut snapshot
-                && self.sim.lock().faults.at_snapshot()
+                && self.sim.lock().scenes[at].faults.at_snapshot()
             {
                 self.sim.count("a snapshot that is damaged");
                 let at = snapshot.bytes.len() / 2;
@@ -329,6 +295,6 @@ impl Sessions for FaultStore {
 
 impl Store for FaultStore {
     fn now(&self) -> Timestamp {
-        self.sim.now()
+        self.sim.lock().time.wall(self.host)
     }
 }

@@ -7,10 +7,12 @@
 mod dependencies;
 mod examples;
 mod functions;
+mod golden;
 mod links;
 mod manifests;
 mod purity;
 mod readme;
+mod shapes;
 mod text;
 mod tree;
 mod wit;
@@ -104,4 +106,35 @@ fn the_reference_is_what_the_contract_says() {
         std::fs::write(tree::root().join(wit::FILE), &made).expect("the reference can be written");
     }
     assert_none(wit::fresh(&Tree::read().text(wit::FILE), &made));
+}
+
+#[test]
+fn golden_files_are_added_and_never_changed() {
+    let tree = Tree::read();
+    let files: Vec<String> = tree.present.iter().filter(|path| golden::is_golden(path)).cloned().collect();
+    let read = |path: &str| std::fs::read(tree::root().join(path)).ok();
+    let list = || String::from_utf8(read(golden::LIST).unwrap_or_default()).expect("text");
+    if std::env::var_os(golden::UPDATE).is_some() {
+        let text = list() + &golden::missing(&list(), &files, read);
+        std::fs::write(tree::root().join(golden::LIST), text).expect("the list can be written");
+    }
+    assert!(
+        golden::ELSEWHERE.iter().all(|path| files.iter().any(|file| file == path)),
+        "a golden file is gone"
+    );
+    assert_none(golden::kept(&list(), &files, read));
+}
+
+#[test]
+fn every_variant_and_field_of_an_entry_stands_in_a_golden_payload() {
+    let tree = Tree::read();
+    let held = shapes::held(&tree.text(golden::ELSEWHERE[0]));
+    let declared = shapes::SOURCES
+        .iter()
+        .flat_map(|path| shapes::declared(&tree.text(path)).into_iter().map(move |one| (*path, one)));
+    let lacks = declared.filter(|(_, one)| !held.contains(one));
+    assert_none(lacks.map(|(path, (of, name))| {
+        let rule = format!("no golden payload has `{name}` of `{of}`: add one to `{}`", golden::ELSEWHERE[0]);
+        tree::Violation::new(path, 1, rule)
+    }));
 }

@@ -1,0 +1,154 @@
+//! Data folders that earlier versions wrote (`tests/golden/stores`): the program of today lists, verifies and
+//! replays their sessions, and goes on with them. How one is made stands in `tests/golden/README.md`.
+
+mod bundle;
+mod make;
+mod refused;
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use rewake_core::command::Command;
+use rewake_core::ids::SessionId;
+use rewake_core::session;
+use rewake_runtime::host;
+use rewake_tests::bundles::root;
+use rewake_tests::{Outcome, Running, World, forge};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What a golden session was when it was put here.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    id: String,
+    /// What is to be done with it: `message`, `answer`, or nothing, where it has ended.
+    then: String,
+    status: String,
+    entries: u64,
+    head: String,
+    /// The newest snapshot that holds.
+    snapshot: Option<u64>,
+    said: Vec<String>,
+    kinds: BTreeMap<String, usize>,
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/golden/stores")
+}
+
+/// Schemas of the store that there were.
+fn schemas() -> u32 {
+    let migrations =
+        std::fs::read_dir(root().join("host/store/src/sqlite/migrations")).expect("the migrations");
+    u32::try_from(migrations.count()).expect("few")
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).expect("in memory");
+    encoder.finish().expect("in memory")
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let path = folder().join(name);
+    let packed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut bytes = Vec::new();
+    GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).expect("a packed store");
+    bytes
+}
+
+/// A world with a golden store in it, and what its sessions were.
+async fn golden(schema: u32) -> (World, Vec<Kept>) {
+    let world = World::with_store(&unpacked(&format!("schema-{schema}.db.gz"))).await;
+    let text = std::fs::read_to_string(folder().join(format!("schema-{schema}.txt"))).expect("what it holds");
+    let kept: Vec<Kept> = text.lines().map(|line| serde_json::from_str(line).expect("a session")).collect();
+    for one in &kept {
+        std::fs::create_dir_all(world.path().join("workspaces").join(&one.id)).expect("a workspace");
+    }
+    (world, kept)
+}
+
+/// What a session is now, as it is kept.
+async fn kept(world: &World, id: &SessionId, then: &str) -> Kept {
+    let store = world.store.as_ref();
+    let verified = host::verify(store, id).await.unwrap();
+    assert_eq!(verified.broken, None, "{id}");
+    let events = world.events(id).await;
+    let mut kinds = BTreeMap::new();
+    for event in &events.0 {
+        *kinds.entry(event.kind.clone()).or_default() += 1;
+    }
+    let snapshot = store.newest_snapshot(id, u64::MAX).await.unwrap();
+    Kept {
+        id: id.to_string(),
+        then: then.to_owned(),
+        status: store.session(id).await.unwrap().unwrap().status.as_str().to_owned(),
+        entries: verified.entries,
+        head: verified.head.hash.to_string(),
+        snapshot: snapshot.map(|snapshot| snapshot.seq),
+        said: events.said(),
+        kinds,
+    }
+}
+
+/// Takes a golden session up, and has it come to an end of its turn.
+async fn goes_on(world: &World, kept: &Kept) {
+    let id = SessionId::parse(&kept.id).unwrap();
+    let mut running = Running::load(world.own(), &id).await;
+    assert_eq!(running.rest().await, Outcome::Idle, "{id}");
+    let before = world.events(&id).await;
+    match kept.then.as_str() {
+        "message" => drop(running.send("s").await),
+        _ => {
+            let question = before.last("question.asked").data["id"].as_str().unwrap().to_owned();
+            let answer = Command::Answer { question, value: "\"allow\"".into() };
+            running.command(answer).await.expect("taken");
+        }
+    }
+    running.event("turn.completed").await;
+    running.unload().await;
+    let events = world.check(&id).await;
+    let loaded = events.0.iter().find(|event| event.kind == "session.loaded" && event.seq > kept.entries);
+    let loaded = &loaded.expect("it was loaded").data["snapshot_seq"];
+    // A snapshot is a cache: a host may say that it does not read this version any more, and nothing else.
+    let rejected: Vec<&Value> = events
+        .of_kind("snapshot.rejected")
+        .filter(|event| event.seq > kept.entries)
+        .map(|event| &event.data["why"])
+        .collect();
+    let is_told = rejected.iter().any(|why| why.as_str().unwrap_or_default().contains("it is of version"));
+    assert!(
+        *loaded == json!(kept.snapshot) || is_told,
+        "{id}: {loaded}, not {:?}: {rejected:?}",
+        kept.snapshot
+    );
+}
+
+/// A20: what a host wrote is read, replayed and gone on with by every later one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_every_schema_held_is_read_replayed_and_gone_on_with() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        make::missing().await;
+    }
+    for schema in 1..=schemas() {
+        let (world, all) = golden(schema).await;
+        assert!(all.len() >= 4, "schema {schema}");
+        for before in &all {
+            let id = SessionId::parse(&before.id).unwrap();
+            assert_eq!(kept(&world, &id, &before.then).await, *before, "schema {schema}");
+            let entries = forge::entries(world.store.as_ref(), &id).await;
+            let whole = session::fold(id.clone(), &entries).unwrap();
+            let standing = host::standing(world.store.as_ref(), &id).await.unwrap();
+            assert_eq!(standing.session, whole, "{id}: the fold from its snapshot is another");
+            let replayed = world.own().replay(&id).await.unwrap();
+            assert_eq!(replayed.mismatch, None, "schema {schema}: {id}");
+        }
+        for one in all.iter().filter(|one| !one.then.is_empty()) {
+            goes_on(&world, one).await;
+        }
+    }
+}
