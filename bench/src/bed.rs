@@ -149,6 +149,15 @@ impl Bed {
         Session::load(&self.host, &id).await
     }
 
+    /// A session that has made so many calls in one step, and is not loaded.
+    pub(crate) async fn played(&self, calls: u32) -> Result<SessionId> {
+        let mut session = self.session(&[Component::tools()]).await?;
+        let id = session.id.clone();
+        session.turn(&Plan::calls(calls)).await?;
+        session.unload().await;
+        Ok(id)
+    }
+
     /// Creates a session of a bundle.
     pub(crate) async fn create(&self, bundle: &Path, model: Option<&str>) -> Result<SessionId> {
         let new = NewSession {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
 
 use crate::Result;
-use crate::bed::{Bed, Component, Plan, Session};
+use crate::bed::{Bed, Session};
 use crate::bench::Bench;
 use crate::report::{Row, Target, Unit};
 use crate::stats::Rounds;
@@ -31,10 +31,7 @@ pub(super) async fn both(bench: &mut Bench) -> Result<Vec<Row>> {
 /// Milliseconds of loads of one session, so many a round.
 async fn loaded(bench: &mut Bench, snapshot_entries: u64, loads: u32) -> Result<Rounds> {
     let bed = Bed::with_snapshots(&bench.places, snapshot_entries).await?;
-    let mut session = bed.session(&[Component::tools()]).await?;
-    let id = session.id.clone();
-    session.turn(&Plan::calls(CALLS)).await?;
-    session.unload().await;
+    let id = bed.played(CALLS).await?;
     let rounds = bench
         .rounds(async || {
             let mut samples = Vec::new();

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::Result;
-use crate::bed::{Bed, Component, Plan};
+use crate::bed::Bed;
 use crate::bench::Bench;
 use crate::report::{Row, Target, Unit};
 
@@ -12,10 +12,7 @@ const CALLS: u32 = 10_000;
 
 pub(super) async fn calls(bench: &mut Bench) -> Result<Vec<Row>> {
     let bed = Bed::durable(&bench.places).await?;
-    let mut session = bed.session(&[Component::tools()]).await?;
-    let id = session.id.clone();
-    session.turn(&Plan::calls(CALLS)).await?;
-    session.unload().await;
+    let id = bed.played(CALLS).await?;
     let rounds = bench
         .rounds(async || {
             let since = Instant::now();

@@ -61,18 +61,12 @@ impl Journal {
         let mut records = self.store.read(&self.id, self.head.seq, PAGE).await?;
         if records.is_empty() {
             let told = self.store.head(&self.id).await?.unwrap_or_default();
-            if told.seq == self.head.seq && told != self.head {
-                let what = "the session's row names another entry before it";
-                return Err(corrupt(&self.id, Corrupt::at(self.head.seq + 1, what)));
-            }
             if told.seq > self.head.seq {
                 // They were appended just now, or are gone.
                 records = self.store.read(&self.id, self.head.seq, PAGE).await?;
-                if records.is_empty() {
-                    let what =
-                        format!("missing; the session's row says that {} entries were appended", told.seq);
-                    return Err(corrupt(&self.id, Corrupt::at(self.head.seq + 1, what)));
-                }
+            }
+            if records.is_empty() && told.seq >= self.head.seq && told != self.head {
+                return Err(corrupt(&self.id, Corrupt::at_end(self.head, told)));
             }
         }
         for record in records {

@@ -4,6 +4,8 @@
 use rewake_wire::Fault;
 use thiserror::Error;
 
+use crate::ids::Head;
+
 /// An id that is none.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{given:?} is no id: it must be {prefix}… with letters and digits")]
@@ -64,6 +66,16 @@ impl Corrupt {
     /// At an entry.
     pub fn at(seq: u64, what: impl Into<String>) -> Self {
         Corrupt { seq, what: what.into() }
+    }
+
+    /// After the last entry that can be read, where the session's row tells of another end.
+    pub fn at_end(read: Head, told: Head) -> Self {
+        let what = match told.seq.checked_sub(read.seq) {
+            Some(0) => "the session's row names another entry before it".to_owned(),
+            Some(_) => format!("missing; the session's row says that {} entries were appended", told.seq),
+            None => format!("the session's row knows of {} entries only", told.seq),
+        };
+        Corrupt::at(read.seq + 1, what)
     }
 }
 

@@ -80,12 +80,7 @@ pub(crate) async fn fold_whole(
             before = Some(head);
             continue;
         }
-        let what = match told.seq.checked_sub(head.seq) {
-            Some(0) => "the session's row names another entry before it".to_owned(),
-            Some(_) => format!("missing; the session's row says that {} entries were appended", told.seq),
-            None => format!("the session's row knows of {} entries only", told.seq),
-        };
-        return Err(Corrupt::at(head.seq + 1, what).into());
+        return Err(Corrupt::at_end(head, told).into());
     }
 }
 

@@ -54,6 +54,21 @@ pub struct Fault {
     pub host_version: String,
 }
 
+impl Fault {
+    /// One in which nothing is compared.
+    pub fn plain(reason: &str, seq: Option<u64>, detail: String, host_version: &str) -> Fault {
+        Fault {
+            reason: reason.to_owned(),
+            seq,
+            expected: String::new(),
+            got: String::new(),
+            field: String::new(),
+            detail,
+            host_version: host_version.to_owned(),
+        }
+    }
+}
+
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {

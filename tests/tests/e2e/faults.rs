@@ -267,15 +267,7 @@ async fn save_as_version_7(world: &World, id: &SessionId, n: u64) {
 }
 
 fn held(host_version: &str) -> Fault {
-    Fault {
-        reason: "mismatch".into(),
-        seq: None,
-        expected: String::new(),
-        got: String::new(),
-        field: String::new(),
-        detail: "held by an operator".into(),
-        host_version: host_version.into(),
-    }
+    Fault::plain("mismatch", None, "held by an operator".into(), host_version)
 }
 
 /// A fault that is cleared leaves nothing behind: the session goes on.

@@ -19,9 +19,6 @@ const UNFINISHED: [&str; 5] = [
 /// What a build or a run makes.
 const BUILT: [&str; 3] = ["wasm", "cwasm", "db"];
 
-/// Samples for fuzzers: what is wrong with one may be what it is for.
-const SAMPLES: &str = "fuzz/corpus/";
-
 pub(crate) fn module_doc(path: &str, text: &str) -> Vec<Violation> {
     let documented =
         text.lines().next().is_some_and(|line| line.starts_with("//!") && line.len() > "//! ".len());
@@ -48,9 +45,6 @@ pub(crate) fn length(path: &str, text: &str) -> Vec<Violation> {
 
 pub(crate) fn whitespace(path: &str, text: &str) -> Vec<Violation> {
     let mut found = Vec::new();
-    if path.starts_with(SAMPLES) {
-        return found;
-    }
     for (line, number) in text.split('\n').zip(1..) {
         if line.contains('\t') {
             found.push(Violation::new(path, number, "a tab: indent with spaces, and write \\t in a literal"));
@@ -88,8 +82,7 @@ fn holds(line: &str, mark: &str) -> bool {
 pub(crate) fn built(tracked: &[String]) -> Vec<Violation> {
     let made = |path: &&String| BUILT.iter().any(|&extension| has_extension(path, extension));
     let rule = "made by a build or a run: take it out of git and into .gitignore";
-    let found = tracked.iter().filter(|path| !path.starts_with(SAMPLES)).filter(made);
-    found.map(|path| Violation::new(path, 1, rule)).collect()
+    tracked.iter().filter(made).map(|path| Violation::new(path, 1, rule)).collect()
 }
 
 #[test]

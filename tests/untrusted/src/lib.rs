@@ -66,6 +66,13 @@ impl Samples {
         Samples { inputs, words: edit::WORDS.iter().map(|word| word.to_vec()).collect() }
     }
 
+    /// Each made into something else, as a program's text into the program.
+    #[must_use]
+    pub fn map(mut self, make: impl Fn(&[u8]) -> Vec<u8>) -> Samples {
+        self.inputs.iter_mut().for_each(|input| *input = make(input));
+        self
+    }
+
     /// With words of their language besides.
     #[must_use]
     pub fn words(mut self, words: &[&str]) -> Samples {

@@ -6,13 +6,13 @@ use rewake_core::command::{Command, Row};
 use rewake_core::decide::{Advance, Decision, Input, LoadInput, StepEnd, StepOutcome};
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{
-    Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ModelStarted, Next, RequestedUse,
-    StepStarted, ToolStarted, ToolsRequested, TurnStarted, UserMessage,
+    Decision as Verdict, Fact, FileAudit, HookEvent, HookStarted, HookVerdict, ModelStarted, Next,
+    RequestedUse, StepStarted, ToolCompleted, ToolStarted, ToolsRequested, TurnStarted, UserMessage,
 };
 use rewake_core::ids::{Digest, HostId, Timestamp};
 use rewake_core::money::Usd;
 use rewake_core::{Corrupt, Refusal, Session, binding, decide};
-use rewake_wire::{Part, Sender};
+use rewake_wire::{Outcome, Part, Sender};
 
 use crate::pins;
 
@@ -245,4 +245,28 @@ pub(crate) fn hook_started(hook: u32, binding: Digest) -> HookStarted {
 
 pub(crate) fn verdict(start: u64, hook: u32, decision: Verdict, binding: Digest) -> HookVerdict {
     HookVerdict { start, hook, decision, binding, ..HookVerdict::default() }
+}
+
+/// The session is as it was, and the refusal says why.
+pub(crate) fn refused(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &'static str) {
+    let fact = fact.into();
+    let mut tried = bench.clone();
+    let got = tried.record(place, fact.clone());
+    assert_eq!(got, Err(Refusal::Rule(why)), "{fact:?} at {place:?}");
+    assert_eq!(tried.session, bench.session);
+}
+
+/// A use's end.
+pub(crate) fn completed(start: Option<u64>, outcome: Outcome) -> ToolCompleted {
+    ToolCompleted {
+        start,
+        outcome,
+        parts: vec![],
+        contexts: vec![],
+        ms: 0,
+        cut_bytes: 0,
+        audit: FileAudit::default(),
+        http: vec![],
+        withheld: vec![],
+    }
 }

@@ -5,8 +5,7 @@ use rewake_core::effect::Effect;
 use rewake_core::entry::Place;
 use rewake_core::fact::{
     AgentMessage, CallRetried, Custom, Decision as Verdict, Fact, HookEvent, HookStarted, LogLines, Lost,
-    ModelLost, SessionStopped, Source, StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
-    TurnCompleted,
+    ModelLost, SessionStopped, Source, StepRerun, ToolLost, ToolStarted, ToolsRequested, TurnCompleted,
 };
 use rewake_core::ids::Digest;
 use rewake_core::limits::{
@@ -15,7 +14,10 @@ use rewake_core::limits::{
 use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Usage};
 
-use crate::bench::{Bench, STEP, USE, arguments, bound, hook_started, model_started, tool_started, verdict};
+use crate::bench::{
+    Bench, STEP, USE, arguments, bound, completed, hook_started, model_started, refused, tool_started,
+    verdict,
+};
 use crate::pins::{ADVISER, GREETER, GUARD, SETUP, WELCOME};
 
 const NOT_PASSED: &str = "a hook that must judge the use has not let it pass";
@@ -24,29 +26,6 @@ const BEGUN: &str = "the use was started or refused before";
 const NO_START: &str = "an end needs an open start at the same place";
 const OTHER_KIND: &str = "an end of another kind";
 const NOT_OPEN: &str = "it belongs to a step that is not open";
-
-/// The session is as it was, and the refusal says why.
-fn refused(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &'static str) {
-    let fact = fact.into();
-    let mut tried = bench.clone();
-    let got = tried.record(place, fact.clone());
-    assert_eq!(got, Err(Refusal::Rule(why)), "{fact:?} at {place:?}");
-    assert_eq!(tried.session, bench.session);
-}
-
-fn completed(start: Option<u64>, outcome: Outcome) -> ToolCompleted {
-    ToolCompleted {
-        start,
-        outcome,
-        parts: vec![],
-        contexts: vec![],
-        ms: 0,
-        cut_bytes: 0,
-        audit: rewake_core::fact::FileAudit::default(),
-        http: vec![],
-        withheld: vec![],
-    }
-}
 
 #[test]
 fn a_tool_starts_only_after_every_hook_that_must_judge_it_let_it_pass() {

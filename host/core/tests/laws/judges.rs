@@ -3,16 +3,17 @@
 
 use rewake_core::fact::{
     Asker, Changes, Decision as Verdict, HookEvent, HookPin, HookStarted, HookVerdict, Lost, OnError,
-    Question, QuestionAsked, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnWaiting,
-    UserAnswer, WaitOn,
+    Question, QuestionAsked, RequestedUse, ToolLost, ToolStarted, ToolsRequested, TurnWaiting, UserAnswer,
+    WaitOn,
 };
 use rewake_core::ids::Timestamp;
 use rewake_core::limits::TITLE_CHARS_MAX;
-use rewake_core::{ALLOW, Refusal, canonical, question_id};
+use rewake_core::{ALLOW, canonical, question_id};
 use rewake_wire::{Outcome, Part, Sender};
 
 use crate::bench::{
-    Bench, STEP, USE, arguments, bound, bound_as, hook_started, kinds, tool_started, verdict,
+    Bench, STEP, USE, arguments, bound, bound_as, completed, hook_started, kinds, refused, tool_started,
+    verdict,
 };
 use crate::pins::{self, ADVISER, GREETER, GUARD};
 use rewake_core::decide::Input;
@@ -54,24 +55,6 @@ fn request(hooks: &[u32], after: &[u32]) -> ToolsRequested {
         after: after.to_vec(),
     };
     ToolsRequested { uses: vec![one.clone(), one] }
-}
-
-fn refused(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &'static str) {
-    assert_eq!(bench.clone().record(place, fact), Err(Refusal::Rule(why)));
-}
-
-fn completed(start: Option<u64>, outcome: Outcome) -> ToolCompleted {
-    ToolCompleted {
-        start,
-        outcome,
-        parts: vec![],
-        contexts: vec![],
-        ms: 0,
-        cut_bytes: 0,
-        http: vec![],
-        withheld: vec![],
-        audit: Default::default(),
-    }
 }
 
 fn hears(hook: u32, event: HookEvent) -> HookStarted {

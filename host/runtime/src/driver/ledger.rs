@@ -26,11 +26,7 @@ pub(super) struct Ledger {
     epoch: u64,
     /// The head that is on the disk.
     durable: Head,
-    records: Vec<Record>,
-    entries: Vec<Entry>,
-    taken: Vec<u64>,
-    blobs: Vec<Blob>,
-    state: Option<SavedState>,
+    staged: Staged,
     /// Where it goes back to, while messages are taken in that are not on the disk: somebody may still change them.
     before: Option<Before>,
     followers: Followers,
@@ -38,16 +34,9 @@ pub(super) struct Ledger {
     salts: Vec<[u8; 16]>,
 }
 
-/// The fold before messages were taken in, and how much was staged by then.
-struct Before {
-    session: Session,
-    entries: usize,
-    taken: usize,
-}
-
-/// What is left of what was to be written, if messages of it were changed meanwhile.
-struct Kept {
-    session: Session,
+/// What is folded and not on the disk.
+#[derive(Clone, Default)]
+struct Staged {
     records: Vec<Record>,
     entries: Vec<Entry>,
     taken: Vec<u64>,
@@ -55,23 +44,18 @@ struct Kept {
     state: Option<SavedState>,
 }
 
+/// The fold before messages were taken in, and what was staged by then. No guest runs while they are, so that all
+/// that is staged since is of deciding, and can be decided again.
+struct Before {
+    session: Session,
+    staged: Staged,
+}
+
 impl Ledger {
     pub(super) fn new(store: Arc<dyn Store>, session: Session, epoch: u64, followers: Followers) -> Self {
         let durable = session.head;
-        Ledger {
-            store,
-            session,
-            epoch,
-            durable,
-            records: Vec::new(),
-            entries: Vec::new(),
-            taken: Vec::new(),
-            blobs: Vec::new(),
-            state: None,
-            before: None,
-            followers,
-            salts: Vec::new(),
-        }
+        let (staged, before, salts) = (Staged::default(), None, Vec::new());
+        Ledger { store, session, epoch, durable, staged, before, followers, salts }
     }
 
     /// What comes of an input.
@@ -82,17 +66,16 @@ impl Ledger {
     /// Seals drafts and folds them; they are not on the disk yet.
     pub(super) fn stage(&mut self, drafts: Vec<Draft>) -> Result<Vec<Entry>, Fatal> {
         if self.before.is_none() && drafts.iter().any(|draft| matches!(draft.fact, Fact::UserMessage(_))) {
-            let (entries, taken) = (self.entries.len(), self.taken.len());
-            self.before = Some(Before { session: self.session.clone(), entries, taken });
+            self.before = Some(Before { session: self.session.clone(), staged: self.staged.clone() });
         }
         let mut staged = Vec::with_capacity(drafts.len());
         for draft in drafts {
             let seal = Seal { epoch: self.epoch, at: self.store.now(), salt: self.salt()? };
             let (entry, record) = codec::seal(&self.session.id, self.session.head, seal, draft)?;
             self.session.apply(&entry)?;
-            self.taken.extend(entry.fact.rows());
-            self.records.push(record);
-            self.entries.push(entry.clone());
+            self.staged.taken.extend(entry.fact.rows());
+            self.staged.records.push(record);
+            self.staged.entries.push(entry.clone());
             staged.push(entry);
         }
         Ok(staged)
@@ -113,17 +96,17 @@ impl Ledger {
 
     /// Keeps a saved state; it goes to the disk with the step's completion.
     pub(super) fn save(&mut self, state: SavedState) {
-        self.state = Some(state);
+        self.staged.state = Some(state);
     }
 
     /// Keeps bytes that staged entries name; they go to the disk with them.
     pub(super) fn keep(&mut self, blobs: Vec<Blob>) {
-        self.blobs.extend(blobs);
+        self.staged.blobs.extend(blobs);
     }
 
     /// Whether something is not on the disk.
     pub(super) fn is_dirty(&self) -> bool {
-        !self.records.is_empty()
+        !self.staged.records.is_empty()
     }
 
     /// Writes everything staged, in one transaction. `inbox_through`: refuse if a row has come since.
@@ -131,30 +114,30 @@ impl Ledger {
     /// With `Overtaken` the fold is what it was before the messages were taken in, and what was staged before them
     /// is staged still: the caller decides again.
     pub(super) async fn flush(&mut self, inbox_through: Option<u64>) -> Result<(), Fatal> {
-        if self.records.is_empty() {
+        if !self.is_dirty() {
             return Ok(());
         }
-        let kept = self.before.take().map(|before| self.kept(before));
+        let before = self.before.take();
+        let Staged { records, entries, taken, blobs, state } = std::mem::take(&mut self.staged);
         let append = Append {
             session: self.session.id.clone(),
             epoch: self.epoch,
             expected: self.durable,
-            records: std::mem::take(&mut self.records),
-            taken: std::mem::take(&mut self.taken),
+            records,
+            taken,
             inbox_through,
-            state: self.state.take(),
-            blobs: std::mem::take(&mut self.blobs),
+            state,
+            blobs,
             projection: Projection::of(&self.session),
         };
-        match (self.store.append(append).await, kept) {
-            (Err(StoreError::RowChanged { .. }), Some(kept)) => {
-                self.go_back(kept);
+        match (self.store.append(append).await, before) {
+            (Err(StoreError::RowChanged { .. }), Some(before)) => {
+                self.go_back(before);
                 return Err(Fatal::Overtaken);
             }
             (written, _) => written?,
         }
         self.durable = self.session.head;
-        let entries = std::mem::take(&mut self.entries);
         if !self.followers.is_followed() {
             return Ok(());
         }
@@ -165,43 +148,25 @@ impl Ledger {
         Ok(())
     }
 
-    /// What was staged before messages were taken in. No guest runs while they are, so that all that was staged
-    /// since is of deciding, and is decided again.
-    fn kept(&self, before: Before) -> Kept {
-        Kept {
-            session: before.session,
-            records: self.records[..before.entries].to_vec(),
-            entries: self.entries[..before.entries].to_vec(),
-            taken: self.taken[..before.taken].to_vec(),
-            blobs: self.blobs.clone(),
-            state: self.state.clone(),
-        }
-    }
-
     /// Whether one of these rows is about a message that is taken in and not on the disk: then the fold goes back, as
     /// it would be refused as too late, and is not.
     pub(super) fn goes_back(&mut self, rows: &[Row]) -> bool {
         let Some(before) = &self.before else { return false };
-        let staged = &self.taken[before.taken..];
+        let staged = &self.staged.taken[before.staged.taken.len()..];
         // Those that were taken in before it are not on the disk either.
         let is_new = |row: &&Row| !self.session.taken.contains(row.n);
         let is_about = |row: &Row| row.command.target().is_some_and(|n| staged.contains(&n));
         let is_overtaken = rows.iter().filter(is_new).any(is_about);
         if let Some(before) = self.before.take_if(|_| is_overtaken) {
-            let kept = self.kept(before);
-            self.go_back(kept);
+            self.go_back(before);
         }
         is_overtaken
     }
 
-    fn go_back(&mut self, kept: Kept) {
-        let Kept { session, records, entries, taken, blobs, state } = kept;
+    fn go_back(&mut self, before: Before) {
+        let Before { session, staged } = before;
         self.session = session;
-        self.records = records;
-        self.entries = entries;
-        self.taken = taken;
-        self.blobs = blobs;
-        self.state = state;
+        self.staged = staged;
     }
 
     /// Stages and writes entries that end the session, if no row has come to the inbox since `through`.
@@ -215,7 +180,6 @@ impl Ledger {
             // What has come may be about a message that was to be answered.
             Err(Fatal::Store(StoreError::InboxMoved { .. } | StoreError::RowChanged { .. })) => {
                 self.session = before;
-                self.entries.clear();
                 Ok(false)
             }
             other => other.map(|()| true),

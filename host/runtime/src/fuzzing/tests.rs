@@ -34,7 +34,8 @@ fn packed_bundles() {
 
 #[test]
 fn components() {
-    Samples::corpus("component").check(1_000, component);
+    let made = |text: &[u8]| wat::parse_bytes(text).expect("a sample is WebAssembly").into_owned();
+    Samples::corpus("component").map(made).check(1_000, component);
 }
 
 #[test]

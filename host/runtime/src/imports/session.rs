@@ -42,7 +42,8 @@ pub(super) async fn events(
     slice: session::Slice,
 ) -> wasmtime::Result<Vec<session::Event>> {
     const FUNCTION: &str = "session.events";
-    let (asked, shown) = asked(&slice)?;
+    let text = serde_json::to_string(&slice)?;
+    let (asked, shown) = (Digest::of(text.as_bytes()), short(text));
     let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
     let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
@@ -64,9 +65,8 @@ pub(super) async fn blob(
     length: u32,
 ) -> wasmtime::Result<Result<Vec<u8>, String>> {
     const FUNCTION: &str = "session.blob";
-    let shown = json!({ "digest": &digest, "offset": offset, "length": length });
     let asked = digest_of(&(&digest, offset, length))?;
-    let shown = Some(shown.to_string()).filter(|shown| shown.len() <= ASKED_BYTES_MAX);
+    let shown = short(json!({ "digest": &digest, "offset": offset, "length": length }).to_string());
     let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
     let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
@@ -88,10 +88,9 @@ pub(super) async fn blob(
     Ok(bytes)
 }
 
-/// What a read of the own journal asks for: its digest, and its text, where that is short.
-fn asked(slice: &session::Slice) -> wasmtime::Result<(Digest, Option<String>)> {
-    let shown = Some(serde_json::to_string(slice)?).filter(|shown| shown.len() <= ASKED_BYTES_MAX);
-    Ok((digest_of(slice)?, shown))
+/// What a read of the own journal asked for, as it is recorded beside its digest: where it is short.
+fn short(asked: String) -> Option<String> {
+    Some(asked).filter(|asked| asked.len() <= ASKED_BYTES_MAX)
 }
 
 /// What is recorded of a read of the own journal: the head then, and the result's digest. A replay reads

@@ -121,7 +121,8 @@ pub fn scrubbed(text: &str) {
     assert_eq!(shown, clean, "cut or whole it is the same");
 }
 
-fn spec(protocol: Protocol) -> Spec {
+/// Some model of a protocol.
+pub(super) fn spec(protocol: Protocol) -> Spec {
     Spec {
         protocol,
         model: "m-1".into(),

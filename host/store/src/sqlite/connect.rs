@@ -221,9 +221,14 @@ fn has_room(path: &Path) -> bool {
 
 /// Whether a write-ahead log with something in it stands beside the file.
 fn has_log(path: &Path) -> bool {
+    fs::metadata(log_of(path)).is_ok_and(|log| log.len() > 0)
+}
+
+/// The file's write-ahead log, as SQLite names it.
+pub(super) fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    log.into()
 }
 
 /// Why the file cannot be opened. A log beside it is taken for its own by SQLite, whoever put it there.

@@ -4,6 +4,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::connect::log_of;
 use crate::{Result, StoreError};
 
 /// A file's device and number.
@@ -19,9 +20,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Of files that are open: what stands at their names now is taken to be them.
     pub(super) fn of(path: &Path) -> Self {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let mut identity = Identity { path: path.to_owned(), log: log.into(), numbers: None };
+        let mut identity = Identity { path: path.to_owned(), log: log_of(path), numbers: None };
         identity.numbers = identity.now();
         identity
     }

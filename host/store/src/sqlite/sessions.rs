@@ -113,15 +113,7 @@ fn listed(row: &SqliteRow) -> Result<SessionSummary> {
         entries: u64::try_from(number(5)).unwrap_or_default(),
         created_at: Timestamp(number(6)).to_string(),
         updated_at: Timestamp(number(7)).to_string(),
-        fault: Some(Fault {
-            reason: "damaged".into(),
-            seq: None,
-            expected: String::new(),
-            got: String::new(),
-            field: String::new(),
-            detail: format!("the session's row in the store: {why}"),
-            host_version: String::new(),
-        }),
+        fault: Some(Fault::plain("damaged", None, format!("the session's row in the store: {why}"), "")),
     })
 }
 

@@ -5,22 +5,10 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 
 use super::*;
-use crate::config::KeySource;
-use crate::egress::ModelAddress;
 use crate::providers::spec::Protocol;
 
 fn spec() -> Spec {
-    Spec {
-        protocol: Protocol::Anthropic,
-        model: "m-1".into(),
-        address: ModelAddress::parse("https://api.example.com/v1").unwrap(),
-        key: Some(KeySource::Env("SOME_KEY".into())),
-        timeout: Duration::from_secs(60),
-        thinking: None,
-        options: Vec::new(),
-        cache: true,
-        place: "[models.fast]".into(),
-    }
+    crate::providers::fuzzing::spec(Protocol::Anthropic)
 }
 
 fn status(status: u16, body: &str) -> Attempt {

@@ -3,22 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::config::KeySource;
-use crate::egress::ModelAddress;
-use crate::providers::spec::Spec;
+use crate::providers::fuzzing::spec;
 
 fn maker(protocol: Protocol) -> Maker {
-    Maker::of(&Spec {
-        protocol,
-        model: "m-1".into(),
-        address: ModelAddress::parse("https://api.example.com/v1").unwrap(),
-        key: Some(KeySource::Env("SOME_KEY".into())),
-        timeout: std::time::Duration::from_secs(60),
-        thinking: None,
-        options: Vec::new(),
-        cache: true,
-        place: "[models.fast]".into(),
-    })
+    Maker::of(&spec(protocol))
 }
 
 /// Reads frames, and returns what was shown and all of it.

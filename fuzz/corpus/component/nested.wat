@@ -1,0 +1,28 @@
+(component
+  (type (;0;)
+    (instance)
+  )
+  (import "wasi:io/streams@0.2.6" (instance (;0;) (type 0)))
+  (core module $m (;0;)
+    (type (;0;) (func))
+    (export "f" (func 0))
+    (func (;0;) (type 0))
+  )
+  (core instance $c (;0;) (instantiate $m))
+  (type (;1;) (func))
+  (alias core export $c "f" (core func (;0;)))
+  (func $f (;0;) (type 1) (canon lift (core func 0)))
+  (component $x (;0;)
+    (core module (;0;)
+      (type (;0;) (func (param i32) (result i32)))
+      (func (;0;) (type 0) (param i32) (result i32)
+        local.get 0
+        i32.const 7
+        i32.add
+      )
+    )
+  )
+  (type (;2;) (list u8))
+  (type $t (;3;) (record (field "a" string) (field "b" 2)))
+  (export (;4;) "t" (type $t))
+)
