@@ -17,12 +17,14 @@ use rewake_wire::{Part, Sender};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::{Failed, Result};
 
 /// How long anything may take before it is sure that it hangs.
 const HANGS: Duration = Duration::from_secs(90);
+/// How often the client that follows a session looks for more, as `rewake run` does.
+const PACE: Duration = Duration::from_millis(5);
 
 /// Where everything is.
 #[derive(Clone, Debug)]
@@ -232,13 +234,16 @@ pub(crate) struct Session {
     pub(crate) id: SessionId,
     loaded: Loaded,
     follower: broadcast::Receiver<Live>,
+    /// When it looked for more last.
+    looked: tokio::time::Instant,
 }
 
 impl Session {
     /// Loads a session, and waits until it rests.
     pub(crate) async fn load(host: &Host, id: &SessionId) -> Result<Session> {
         let (loaded, follower) = host.load(id).await?;
-        let mut session = Session { host: host.clone(), id: id.clone(), loaded, follower };
+        let looked = tokio::time::Instant::now();
+        let mut session = Session { host: host.clone(), id: id.clone(), loaded, follower, looked };
         session.rest().await?;
         Ok(session)
     }
@@ -265,9 +270,9 @@ impl Session {
     pub(crate) async fn entry(&mut self, kind: &str) -> Result {
         loop {
             match self.next().await? {
-                Live::Entry(event) if event.kind == kind => return Ok(()),
-                Live::Entry(event) if event.kind == "turn.failed" => {
-                    return Err(format!("a turn failed: {}", event.data).into());
+                Live::Entry(entry) if entry.kind() == kind => return Ok(()),
+                Live::Entry(entry) if entry.kind() == "turn.failed" => {
+                    return Err(format!("a turn failed: {}", entry.event().data).into());
                 }
                 _ => {}
             }
@@ -283,8 +288,18 @@ impl Session {
     /// What happens next.
     pub(crate) async fn next(&mut self) -> Result<Live> {
         loop {
-            let heard = tokio::time::timeout(HANGS, self.follower.recv()).await;
-            match heard.map_err(|_| Failed::from("a session hangs"))? {
+            let heard = match self.follower.try_recv() {
+                Ok(live) => Ok(live),
+                Err(TryRecvError::Lagged(missed)) => Err(RecvError::Lagged(missed)),
+                Err(TryRecvError::Closed) => Err(RecvError::Closed),
+                Err(TryRecvError::Empty) => {
+                    tokio::time::sleep_until(self.looked + PACE).await;
+                    let heard = tokio::time::timeout(HANGS, self.follower.recv()).await;
+                    self.looked = tokio::time::Instant::now();
+                    heard.map_err(|_| Failed::from("a session hangs"))?
+                }
+            };
+            match heard {
                 Ok(Live::Gone(gone)) => return Err(format!("a session is gone: {gone:?}").into()),
                 Ok(live) => return Ok(live),
                 Err(RecvError::Lagged(_)) => {}

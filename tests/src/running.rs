@@ -97,7 +97,7 @@ impl Running {
     pub async fn event(&mut self, kind: &str) -> Arc<Event> {
         loop {
             match self.next().await {
-                Some(Live::Entry(event)) if event.kind == kind => return event,
+                Some(Live::Entry(shown)) if shown.kind() == kind => return Arc::new(shown.event().clone()),
                 Some(Live::Gone(gone)) => panic!("gone ({gone:?}) before {kind}"),
                 None => panic!("closed before {kind}"),
                 Some(_) => {}

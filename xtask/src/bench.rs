@@ -20,5 +20,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> Result {
     {
         command.arg(option).arg(workspace.target.join(folder));
     }
-    process::run(command.args(arguments))
+    // Its exit code says more than that it failed.
+    match process::code(command.args(arguments))? {
+        0 => Ok(()),
+        code => std::process::exit(code),
+    }
 }

@@ -24,6 +24,12 @@ pub(crate) fn run(command: &mut Command) -> Result {
     Err(format!("a command failed ({status}). To run it again:\n  {}", shown(command)))
 }
 
+/// Runs a command whose output the person sees, for its exit code; 1, if a signal ended it.
+pub(crate) fn code(command: &mut Command) -> Result<i32> {
+    let status = command.status().map_err(|error| not_started(command, &error.to_string()))?;
+    Ok(status.code().unwrap_or(1))
+}
+
 /// Runs a command for its standard output; its standard error is shown only when it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(|error| not_started(command, &error.to_string()))?;

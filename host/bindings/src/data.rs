@@ -5,8 +5,10 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+// Tokio's, which a test can stop: the simulation must not depend on how fast the machine is.
+use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Result, Store};
 use wasmtime_wasi::clocks::WasiClocksCtxView;

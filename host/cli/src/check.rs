@@ -64,11 +64,23 @@ pub(crate) async fn verify(places: &Places, id: Option<SessionId>) -> Result<Out
         None => {
             let mut last = None;
             loop {
-                let ids = page(&*store, last).await?;
+                let ids = match page(&*store, last).await {
+                    Ok(ids) => ids,
+                    // What of the file is damaged is told below; the sessions beyond cannot be found.
+                    Err(error @ (StoreError::Damaged { .. } | StoreError::Corrupt { .. })) => {
+                        tell((false, format!("the list of sessions: {error}")))?;
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
                 for id in &ids {
-                    tell(one(&store, id).await?)?;
+                    match id {
+                        Ok(id) => tell(one(&store, id).await?)?,
+                        Err(bad) => tell((false, format!("a session: {bad}")))?,
+                    }
                 }
-                let Some(oldest) = ids.last().cloned() else { break };
+                // After one that has no id, the list cannot be asked for what follows.
+                let Some(Ok(oldest)) = ids.into_iter().rev().find(Result::is_ok) else { break };
                 last = Some(oldest);
             }
             let faults = store.check_file().await?;
@@ -112,10 +124,10 @@ async fn one(store: &SqliteStore, id: &SessionId) -> Result<(bool, String), Fail
 async fn page(
     store: &impl rewake_store::Sessions,
     before: Option<SessionId>,
-) -> Result<Vec<SessionId>, Failure> {
+) -> Result<Vec<Result<SessionId, String>>, StoreError> {
     let page = store.list_sessions(PAGE, before).await?;
-    let ids = page.iter().map(|session| SessionId::parse(&session.id));
-    ids.collect::<Result<_, _>>().map_err(|bad| Failure::Machine(bad.to_string()))
+    let id = |id: &str| SessionId::parse(id).map_err(|bad| one_line(&bad.to_string(), FAULT_CHARS_MAX));
+    Ok(page.iter().map(|session| id(&session.id)).collect())
 }
 
 /// `rewake clear-fault`: the session may take steps here again.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rewake_core::codec;
 use rewake_core::entry::Entry;
@@ -12,17 +13,22 @@ use rewake_core::ids::{Head, SessionId};
 use rewake_core::session::Session;
 use rewake_runtime::host;
 use rewake_store::{Store, StoreError};
+use tokio::time::{Instant, sleep_until};
 
 use crate::exit::Failure;
 
 /// Entries read at once.
 const PAGE: u32 = 500;
+/// How often who follows a session reads what came: as often as somebody can see it.
+const PACE: Duration = Duration::from_millis(5);
 
 /// A place in a session's journal, and what follows it.
 pub(crate) struct Journal {
     store: Arc<dyn Store>,
     id: SessionId,
     head: Head,
+    /// When a page was read last.
+    read_at: Option<Instant>,
 }
 
 impl Journal {
@@ -33,7 +39,7 @@ impl Journal {
 
     /// From an entry that is known.
     pub(crate) fn at(store: Arc<dyn Store>, id: SessionId, head: Head) -> Journal {
-        Journal { store, id, head }
+        Journal { store, id, head, read_at: None }
     }
 
     /// From the entry of a number; the end, if there are not so many.
@@ -55,8 +61,17 @@ impl Journal {
         self.head.seq
     }
 
+    /// Waits until a page may be read again by who follows a session that runs in this process: to be woken for every
+    /// entry, and to read it, would take from the session.
+    pub(crate) async fn pace(&self) {
+        if let Some(read_at) = self.read_at {
+            sleep_until(read_at + PACE).await;
+        }
+    }
+
     /// The next entries; none at the end. One that is broken is a failure once all before it were given.
     pub(crate) async fn page(&mut self) -> Result<Vec<Entry>, Failure> {
+        self.read_at = Some(Instant::now());
         let mut entries = Vec::new();
         let mut records = self.store.read(&self.id, self.head.seq, PAGE).await?;
         if records.is_empty() {

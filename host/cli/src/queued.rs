@@ -14,7 +14,7 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::not_there;
 use crate::out::note;
-use crate::run::{read_message, sender};
+use crate::run::{insist, read_message, sender};
 use crate::text::one_line;
 
 /// Characters of a message that are listed.
@@ -42,7 +42,10 @@ async fn send(places: &Places, about: &About, command: Command) -> Result<(), Fa
     let store = places.read().await?;
     store.session(&about.id).await?.ok_or_else(|| not_there(&about.id))?;
     let store = places.write().await?;
-    let sent = store.send(&about.id, sender(), command, None).await;
+    let sent = insist(&about.id, &command, None, async |key| {
+        Ok(store.send(&about.id, sender(), command.clone(), Some(key)).await?)
+    })
+    .await;
     store.close().await;
     sent?;
     Ok(())
@@ -60,8 +63,9 @@ pub(crate) fn lines(places: &Places, id: &SessionId, session: &Session, rows: &[
             lines.push(format!("  {}", places.hint(&command.replacen("ID", id.as_str(), 1))));
         }
     }
-    let is_about = |row: &&Row| !matches!(row.command, Command::Message { .. });
-    let others = rows.iter().filter(is_about).count() as u64;
+    let is_control = |row: &&Row| !matches!(row.command, Command::Message { .. });
+    let is_new = |row: &&Row| !session.taken.contains(row.n);
+    let others = rows.iter().filter(is_control).filter(is_new).count() as u64;
     if others > 0 {
         lines.push(format!("{} not taken in yet", describe::count(others, "control", "controls")));
     }

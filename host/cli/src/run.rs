@@ -174,7 +174,7 @@ async fn go_on(
         let (row, is_keyed) = match sent {
             Some(Sent { command: Command::Promote { target, .. }, .. }) => {
                 let turn = session.turn.as_ref().map(|turn| turn.number);
-                opened.host.send(id, sender(), Command::Promote { target, turn }, None).await?;
+                deliver(&opened.host, id, Command::Promote { target, turn }, None).await?;
                 (Some(target), false)
             }
             Some(Sent { command, key }) => {
@@ -353,29 +353,58 @@ fn read_script(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(text.into_bytes())
 }
 
-/// Puts a command into a session's inbox. One that the disk failed under is sent again with the same key: it is there
-/// once, whether it had been kept or not.
+/// Puts a command into a session's inbox, as [`insist`] does.
 pub(crate) async fn deliver(
     host: &Host,
     id: &SessionId,
     command: Command,
     key: Option<String>,
 ) -> Result<u64, Failure> {
+    insist(id, &command, key, async |key| host.send(id, sender(), command.clone(), Some(key)).await).await
+}
+
+/// Sends a command. One that the disk failed under is sent again with the same key: it is there once, whether it had
+/// been kept or not.
+pub(crate) async fn insist(
+    id: &SessionId,
+    command: &Command,
+    key: Option<String>,
+    send: impl AsyncFn(String) -> Result<u64, HostError>,
+) -> Result<u64, Failure> {
     let key = key.unwrap_or_else(own_key);
     let mut pause = SEND_PAUSE;
-    for _ in 0..SENDS_MAX {
-        match host.send(id, sender(), command.clone(), Some(key.clone())).await {
+    let mut left = SENDS_MAX;
+    loop {
+        match send(key.clone()).await {
+            Err(HostError::Store(StoreError::Unknown(why))) if left == 0 => {
+                let again = once_more(id, command, &key);
+                return Err(Failure::Machine(format!(
+                    "it is not known whether {id} has what you sent: {why}. Once the disk is well, {again}"
+                )));
+            }
             Err(HostError::Store(StoreError::Unknown(_))) => tokio::time::sleep(pause).await,
             other => return Ok(other?),
         }
+        left -= 1;
         pause *= 4;
     }
-    match host.send(id, sender(), command, Some(key.clone())).await {
-        Err(HostError::Store(StoreError::Unknown(why))) => Err(Failure::Machine(format!(
-            "it is not known whether {id} has what you sent: {why}. Once the disk is well, send it again with \
-             `--session {id} --key {key}`: it is taken once, whether it had been kept or not"
-        ))),
-        other => Ok(other?),
+}
+
+/// What to do about a command of which it is not known whether it was kept.
+fn once_more(id: &SessionId, command: &Command, key: &str) -> String {
+    const ONCE: &str = "it is taken once, whether it had been kept or not";
+    match command {
+        Command::Message { .. } => format!("send it again with `--session {id} --key {key}`: {ONCE}"),
+        Command::Answer { .. } => format!("answer again with `--key {key}`: {ONCE}"),
+        Command::Edit { .. } => {
+            format!("edit it again: what it says last is what is told; `rewake show {id}` lists it")
+        }
+        Command::Interrupt { .. }
+        | Command::Stop { .. }
+        | Command::Cancel { .. }
+        | Command::Promote { .. } => {
+            format!("`rewake show {id}` tells whether it was kept; if not, do it again")
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod open_call;
 mod recovery;
 pub mod replay;
 pub mod session;
+mod shared;
 pub mod transitions;
 pub mod view;
 

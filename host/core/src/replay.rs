@@ -2,6 +2,7 @@
 //! by position and by content. Performs nothing and appends nothing.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use crate::entry::Entry;
 use crate::error::Mismatch;
@@ -20,12 +21,12 @@ pub struct Replay {
 /// What is recorded of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
 }
 
 impl Replay {
     /// From the entries that the open step caused.
-    pub fn new(entries: &[Entry]) -> Self {
+    pub fn new(entries: &[Arc<Entry>]) -> Self {
         let mut replay = Replay::default();
         for entry in entries {
             match &entry.fact {
@@ -34,7 +35,7 @@ impl Replay {
                     replay.observed.extend(items.map(|item| (entry.seq, entry.place.ordinal, item)));
                 }
                 Fact::LogLines(_) => {}
-                _ => replay.calls.entry(entry.place.ordinal).or_default().entries.push(entry.clone()),
+                _ => replay.calls.entry(entry.place.ordinal).or_default().entries.push(Arc::clone(entry)),
             }
         }
         replay
@@ -138,7 +139,7 @@ impl Recorded {
 
     /// Its first entry.
     pub fn first(&self) -> Option<&Entry> {
-        self.entries.first()
+        self.entries.first().map(AsRef::as_ref)
     }
 
     /// The function whose call it records.
@@ -225,6 +226,6 @@ impl Recorded {
     }
 
     fn at(&self, index: u32) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(move |entry| entry.place.index == index)
+        self.entries.iter().map(AsRef::as_ref).filter(move |entry: &&Entry| entry.place.index == index)
     }
 }

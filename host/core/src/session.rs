@@ -2,6 +2,7 @@
 //! `apply` alone, live and in recovery.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rewake_wire::{Part, Status, Usage};
 use serde::{Deserialize, Serialize};
@@ -188,7 +189,8 @@ pub struct Step {
     /// What was fixed before it ran.
     pub fixed: StepStarted,
     /// The entries it caused, to be claimed by a replay.
-    pub entries: Vec<Entry>,
+    #[serde(with = "crate::shared")]
+    pub entries: Vec<Arc<Entry>>,
     /// The greatest ordinal among them: calls are numbered without gaps.
     pub ordinals: u32,
     /// Consecutive re-runs that added no entry.
@@ -279,21 +281,33 @@ impl Session {
     /// If the entry does not follow the head, or says what cannot be after the ones before it. The
     /// session is then in no defined state and must be dropped.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Corrupt> {
+        self.fold(entry, || Arc::new(entry.clone()))
+    }
+
+    /// As [`Session::apply`], of an entry that others hold too: the open step keeps it without a copy.
+    ///
+    /// # Errors
+    /// As [`Session::apply`].
+    pub fn apply_shared(&mut self, entry: &Arc<Entry>) -> Result<(), Corrupt> {
+        self.fold(entry, || Arc::clone(entry))
+    }
+
+    fn fold(&mut self, entry: &Entry, share: impl FnOnce() -> Arc<Entry>) -> Result<(), Corrupt> {
         if entry.seq != self.head.seq + 1 || entry.prev_hash != self.head.hash {
             return Err(Corrupt::at(entry.seq, format!("does not follow entry {}", self.head.seq)));
         }
-        self.apply_fact(entry)
+        self.apply_fact(entry, share)
             .map_err(|what| Corrupt::at(entry.seq, format!("{}: {what}", entry.fact.kind())))?;
         self.head = Head { seq: entry.seq, hash: entry.hash };
         self.updated_at = entry.at;
         Ok(())
     }
 
-    fn apply_fact(&mut self, entry: &Entry) -> Result<(), &'static str> {
+    fn apply_fact(&mut self, entry: &Entry, share: impl FnOnce() -> Arc<Entry>) -> Result<(), &'static str> {
         if self.created.is_none() && !matches!(entry.fact, Fact::SessionCreated(_)) {
             return Err("the session was not created before");
         }
-        step::keep_for_replay(self, entry);
+        step::keep_for_replay(self, entry, share);
         match &entry.fact {
             Fact::SessionCreated(body) => life::created(self, entry, body),
             Fact::SessionLoaded(body) => life::loaded(self, entry, body),

@@ -82,13 +82,13 @@ async fn state_fault(store: &dyn Store, session: &Session) -> Result<Option<Stri
 struct Recorded {
     place: Place,
     started: StepStarted,
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
     monotonic_ns: u64,
 }
 
 /// Replays every completed step of a session from its entries, each from the state that the replay of the
 /// one before it saved, and compares what it does, wants and saves.
-pub(crate) async fn replay(cx: &Arc<SessionContext>, entries: Vec<Entry>) -> Result<Replayed, String> {
+pub(crate) async fn replay(cx: &Arc<SessionContext>, entries: Vec<Arc<Entry>>) -> Result<Replayed, String> {
     let mut report = Replayed::default();
     let mut state: Option<(StateRef, Vec<u8>)> = None;
     let mut open: Option<Recorded> = None;
@@ -134,7 +134,7 @@ pub(crate) async fn replay(cx: &Arc<SessionContext>, entries: Vec<Entry>) -> Res
     Ok(report)
 }
 
-fn fed(entries: &[Entry]) -> u64 {
+fn fed(entries: &[Arc<Entry>]) -> u64 {
     let count = entries.iter().map(|entry| match &entry.fact {
         Fact::StepObserved(observed) => observed.items.len() as u64,
         Fact::LogLines(_) | Fact::CallRetried(_) => 0,
@@ -213,7 +213,8 @@ async fn saved_otherwise(
     }
     let whole = Difference::of(&json!(before), &json!(is));
     let (Some(before), Some((now, bytes))) = (before, now) else { return Ok(whole) };
-    let kept = cx.store.state(&cx.id, &before.digest).await.map_err(|error| error.to_string())?;
+    // What is kept of it may be damaged or gone: then only that they differ can be told.
+    let kept = cx.store.state(&cx.id, &before.digest).await.ok().flatten();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
     let texts = kept.and_then(|kept| text(&kept.bytes)).zip(text(bytes));
     let inner = texts.filter(|_| before.version == now.version);

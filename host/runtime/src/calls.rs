@@ -36,10 +36,11 @@ pub(crate) struct Planned {
     pub(crate) target: Result<ToolPin, (Outcome, String)>,
 }
 
-/// Checks a use against the pins. The same use always comes to the same plan.
-pub(crate) fn plan(cx: &SessionContext, one: ToolUse) -> Planned {
+/// Checks a use against the pins. The same use always comes to the same plan. `known`: the digest of its arguments,
+/// if it was worked out before.
+pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> Planned {
     let ToolUse { id, name, input } = one;
-    let digest = canonical::digest(&input);
+    let digest = known.map_or_else(|| canonical::digest(&input), Ok);
     let arguments = digest.clone().unwrap_or_else(|_| Digest::of(input.as_bytes()));
     let target = match (cx.tool(&name), digest) {
         (None, _) => {

@@ -1,5 +1,7 @@
 //! Everything a driver can receive from what runs on its behalf, in one place.
 
+use std::sync::Arc;
+
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
 use rewake_store::Blob;
@@ -20,7 +22,7 @@ pub(crate) enum Event {
         blobs: Vec<Blob>,
         /// Answered only once they, and all before them, are on the disk. Else they share the next commit.
         durable: bool,
-        reply: oneshot::Sender<Result<Vec<Entry>, Refusal>>,
+        reply: oneshot::Sender<Result<Vec<Arc<Entry>>, Refusal>>,
     },
     /// How far the own journal goes, once all of it is on the disk.
     Head(oneshot::Sender<u64>),
@@ -49,7 +51,11 @@ impl Port {
     }
 
     /// Records facts, and returns them as entries.
-    pub(crate) async fn record(&self, drafts: Vec<Draft>, durable: bool) -> Result<Vec<Entry>, Unrecorded> {
+    pub(crate) async fn record(
+        &self,
+        drafts: Vec<Draft>,
+        durable: bool,
+    ) -> Result<Vec<Arc<Entry>>, Unrecorded> {
         self.record_with(drafts, Vec::new(), durable).await
     }
 
@@ -59,7 +65,7 @@ impl Port {
         drafts: Vec<Draft>,
         blobs: Vec<Blob>,
         durable: bool,
-    ) -> Result<Vec<Entry>, Unrecorded> {
+    ) -> Result<Vec<Arc<Entry>>, Unrecorded> {
         let (reply, answer) = oneshot::channel();
         self.send(Event::Record { drafts, blobs, durable, reply }).await?;
         answer.await.map_err(|_| Unrecorded::Dropped)?.map_err(Unrecorded::Refused)

@@ -1,6 +1,7 @@
 //! The host: one process able to run sessions. Takes commands for them, and lets go of them; how they are made
 //! and taken up stands in `host/`, and what a session does is its driver's.
 
+mod arrivals;
 mod creating;
 mod importing;
 mod install;
@@ -122,6 +123,8 @@ struct Inner {
     /// One load at a time: two of one session would fence each other.
     loading: tokio::sync::Mutex<()>,
     lock: OnceCell<HostLock>,
+    /// Set once arrivals are looked for.
+    arrivals: OnceCell<()>,
 }
 
 impl Host {
@@ -166,6 +169,7 @@ impl Host {
             loaded: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
             lock: OnceCell::new(),
+            arrivals: OnceCell::new(),
         })))
     }
 

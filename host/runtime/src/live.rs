@@ -1,7 +1,10 @@
 //! What followers of a session are told as it happens. The journal is what happened; this is a view.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use rewake_core::entry::Entry;
+use rewake_core::ids::SessionId;
+use rewake_core::view;
 use rewake_wire::{Event, Fault};
 use tokio::sync::broadcast;
 
@@ -12,7 +15,7 @@ const LIVE_MAX: usize = 1_024;
 #[derive(Clone, Debug)]
 pub enum Live {
     /// An entry is durable.
-    Entry(Arc<Event>),
+    Entry(Shown),
     /// What is being done now; never recorded.
     Activity(String),
     /// A piece of what a model is saying now; never recorded. The completion, once it is, says all of it.
@@ -35,6 +38,38 @@ pub enum Live {
     Idle,
     /// This host no longer runs the session.
     Gone(Gone),
+}
+
+/// An entry that is durable, as its followers share it.
+#[derive(Clone, Debug)]
+pub struct Shown(Arc<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    session: SessionId,
+    entry: Arc<Entry>,
+    event: OnceLock<Event>,
+}
+
+impl Shown {
+    pub(crate) fn new(session: &SessionId, entry: Arc<Entry>) -> Self {
+        Shown(Arc::new(Kept { session: session.clone(), entry, event: OnceLock::new() }))
+    }
+
+    /// Its number in the session's journal.
+    pub fn seq(&self) -> u64 {
+        self.0.entry.seq
+    }
+
+    /// The kind of what it says, such as `turn.completed`.
+    pub fn kind(&self) -> &str {
+        self.0.entry.fact.kind()
+    }
+
+    /// Its public event. Made when it is first asked for, by who asks: the session does not wait for it.
+    pub fn event(&self) -> &Event {
+        self.0.event.get_or_init(|| view::event(&self.0.session, &self.0.entry))
+    }
 }
 
 /// A piece of what a model is saying.
@@ -63,26 +98,34 @@ pub enum Gone {
     Failed(String),
 }
 
-/// The followers of one session.
-#[derive(Clone, Debug)]
-pub(crate) struct Followers(broadcast::Sender<Live>);
+/// The followers of one session. Room for messages is there only while somebody follows: ten thousand sessions that
+/// rest would hold a gigabyte of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Followers(Arc<Mutex<Option<broadcast::Sender<Live>>>>);
 
 impl Followers {
-    pub(crate) fn new() -> Self {
-        Followers(broadcast::Sender::new(LIVE_MAX))
-    }
-
     pub(crate) fn follow(&self) -> broadcast::Receiver<Live> {
-        self.0.subscribe()
+        self.lock().get_or_insert_with(|| broadcast::Sender::new(LIVE_MAX)).subscribe()
     }
 
     /// Whether anybody listens.
     pub(crate) fn is_followed(&self) -> bool {
-        self.0.receiver_count() > 0
+        self.lock().as_ref().is_some_and(|sender| sender.receiver_count() > 0)
     }
 
     /// Nobody needs to listen.
     pub(crate) fn tell(&self, live: Live) {
-        let _ = self.0.send(live);
+        if let Some(sender) = &*self.lock() {
+            let _ = sender.send(live);
+        }
+    }
+
+    /// Gives back the room for messages if nobody listens any more.
+    pub(crate) fn tidy(&self) {
+        self.lock().take_if(|sender| sender.receiver_count() == 0);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<broadcast::Sender<Live>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

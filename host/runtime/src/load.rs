@@ -1,5 +1,10 @@
 //! Reading a session back: the newest snapshot that holds, and the entries after it; every one verified.
 
+use std::future::ready;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::poll;
 use rewake_core::codec;
 use rewake_core::entry::Entry;
 use rewake_core::error::Corrupt;
@@ -25,7 +30,8 @@ pub(crate) enum Unreadable {
 
 /// A session, read back.
 pub(crate) struct Folded {
-    pub(crate) session: Session,
+    /// Elsewhere than in the futures that hand it on: each would have room for it.
+    pub(crate) session: Box<Session>,
     /// The snapshot it began from.
     pub(crate) snapshot_seq: Option<u64>,
     /// Entries folded after it.
@@ -56,7 +62,7 @@ pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Un
         }
     };
     let folded = fold_whole(store, &mut session, |_| {}).await?;
-    Ok(Folded { session, snapshot_seq, folded, rejected })
+    Ok(Folded { session: Box::new(session), snapshot_seq, folded, rejected })
 }
 
 /// Folds to the journal's end, and sees that it ends where the session's row says. Both are written in one
@@ -64,7 +70,7 @@ pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Un
 pub(crate) async fn fold_whole(
     store: &dyn Store,
     session: &mut Session,
-    mut each: impl FnMut(Entry),
+    mut each: impl FnMut(Arc<Entry>),
 ) -> Result<u64, Unreadable> {
     let mut folded = 0;
     let mut before = None;
@@ -89,20 +95,26 @@ pub(crate) async fn fold_whole(
 pub(crate) async fn fold_on(
     store: &dyn Store,
     session: &mut Session,
-    mut each: impl FnMut(Entry),
+    mut each: impl FnMut(Arc<Entry>),
 ) -> Result<u64, Unreadable> {
     let mut folded = 0;
     let id = session.id.clone();
+    let mut next = store.read(&id, session.head.seq, PAGE);
     loop {
-        let records = store.read(&id, session.head.seq, PAGE).await?;
-        if records.is_empty() {
-            return Ok(folded);
-        }
+        let records = next.await?;
+        let Some(last) = records.last() else { return Ok(folded) };
+        // Begun now, so that it is read while this page is folded.
+        next = store.read(&id, last.seq, PAGE);
+        let early = poll!(next.as_mut());
         for record in &records {
             let entry = codec::open(&id, session.head, record)?;
-            session.apply(&entry)?;
+            let entry = Arc::new(entry);
+            session.apply_shared(&entry)?;
             folded += 1;
             each(entry);
+        }
+        if let Poll::Ready(records) = early {
+            next = Box::pin(ready(records));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! and hand it what came of it.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::sync::Arc;
 
 use rewake_bindings::log;
 use rewake_core::difference::Difference;
@@ -15,6 +15,7 @@ use rewake_core::replay::{Recorded, Replay};
 use rewake_store::Blob;
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::event::{Port, Unrecorded};
 use crate::live::Live;
@@ -49,7 +50,7 @@ pub(crate) struct Recorder {
     pending_bytes: usize,
     /// What all observations of this run take, about.
     observed_bytes: usize,
-    calls: BTreeMap<String, u64>,
+    calls: BTreeMap<&'static str, u64>,
     port: Port,
     live: watch::Sender<bool>,
     stop: Option<Stop>,
@@ -152,13 +153,8 @@ impl Recorder {
     }
 
     /// Counts a call whose value is pinned and so not recorded.
-    pub(crate) fn count(&mut self, function: &str) {
-        match self.calls.get_mut(function) {
-            Some(count) => *count += 1,
-            None => {
-                self.calls.insert(function.to_owned(), 1);
-            }
-        }
+    pub(crate) fn count(&mut self, function: &'static str) {
+        *self.calls.entry(function).or_default() += 1;
     }
 
     /// The recorded observation, or a live one.
@@ -229,7 +225,7 @@ impl Recorder {
         place: Place,
         drafts: Vec<Draft>,
         durable: bool,
-    ) -> wasmtime::Result<Vec<Entry>> {
+    ) -> wasmtime::Result<Vec<Arc<Entry>>> {
         self.record_with(place, drafts, Vec::new(), durable).await
     }
 
@@ -240,7 +236,7 @@ impl Recorder {
         drafts: Vec<Draft>,
         blobs: Vec<Blob>,
         durable: bool,
-    ) -> wasmtime::Result<Vec<Entry>> {
+    ) -> wasmtime::Result<Vec<Arc<Entry>>> {
         let mut all = Vec::with_capacity(drafts.len() + 1);
         let observed = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;
@@ -329,7 +325,7 @@ impl Recorder {
             ordinal: self.ordinal,
             function: self.function,
             observed: std::mem::take(&mut self.pending),
-            calls: std::mem::take(&mut self.calls),
+            calls: std::mem::take(&mut self.calls).into_iter().map(named).collect(),
             stop: self.stop.take(),
             logs: std::mem::take(&mut self.logs),
             unclaimed: self.replay.finish(),
@@ -339,6 +335,10 @@ impl Recorder {
     fn go_live(&mut self) {
         self.live.send_if_modified(|live| !std::mem::replace(live, true));
     }
+}
+
+fn named((function, count): (&'static str, u64)) -> (String, u64) {
+    (function.to_owned(), count)
 }
 
 /// The bytes that an observation takes in an entry, about.

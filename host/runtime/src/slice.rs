@@ -108,11 +108,24 @@ async fn window_to(store: &dyn Store, session: &SessionId, low: u64, to: u64) ->
     }
 }
 
+/// An edit without what the message said before it, and says now.
+fn untold(data: &str) -> String {
+    let mut edit: serde_json::Value = serde_json::from_str(data).unwrap_or_default();
+    if let Some(fields) = edit.as_object_mut() {
+        fields.retain(|field, _| !matches!(field.as_str(), "before" | "after"));
+    }
+    edit.to_string()
+}
+
 fn event(record: Record) -> Event {
     let mut data = match record.payload {
         Some(payload) => String::from_utf8_lossy(&payload.bytes).into_owned(),
         None => "null".into(),
     };
+    // What somebody thought better of is not told: what a message says is told once it is taken in, by itself.
+    if record.kind == "command.edited" {
+        data = untold(&data);
+    }
     // Which of the request's uses it is about; payloads do not repeat their place.
     let is_of_use = record.kind.starts_with("tool.") || record.kind.starts_with("hook.");
     if is_of_use && record.place.ordinal > 0 && data.starts_with("{\"") {

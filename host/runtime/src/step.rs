@@ -36,7 +36,7 @@ pub(crate) struct StepRun {
     /// The state it starts from: the author's version, and bytes.
     pub(crate) state: Option<(u32, Vec<u8>)>,
     /// What is recorded of it.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Arc<Entry>>,
     /// Its open calls by their start, with the number of the next attempt of each that may have one.
     pub(crate) tries: BTreeMap<u64, Option<u32>>,
     /// The session's money.
@@ -101,6 +101,7 @@ pub(crate) async fn run(run: StepRun) -> StepReport {
     let input = input_out(run.place.step, &run.input);
     let timeout_ms = component.limits.timeout_ms;
     let returned = tokio::select! {
+        biased;
         returned = drive(&pre, &mut store, run.state, &input) => returned,
         () = deadline(live, timeout_ms) => Returned::Broken(timed_out(timeout_ms)),
     };

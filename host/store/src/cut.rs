@@ -11,8 +11,8 @@ use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
 use rewake_wire::{Fault, Sender, SessionSummary};
 
 use crate::{
-    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs, Journal, Lease,
-    Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+    Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,
+    Journal, Lease, Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
 };
 
 /// A store in front of another one.
@@ -74,6 +74,10 @@ impl Inbox for CutStore {
 
     fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
         self.inner.pending(session)
+    }
+
+    fn arrivals(&self, after: u64) -> Answer<'_, Arrivals> {
+        self.inner.arrivals(after)
     }
 
     fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {

@@ -20,7 +20,7 @@ pub use error::{Position, Result, StoreError};
 pub use host_lock::HostLock;
 pub use memory::MemoryStore;
 pub use ports::{
-    Answer, Append, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs, Journal,
-    Lease, Leases, NewSession, Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,
+    Answer, Append, Arrivals, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,
+    Journal, Lease, Leases, NewSession, Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,
 };
 pub use sqlite::{OpenOptions, SqliteStore};

@@ -79,11 +79,15 @@ fn killed_at_every_append(part: usize) {
     );
     let points = points(&reference.syncs, is_all);
     assert!(points.len() > 60, "{:?}", reference.syncs);
-    let (mut tried, mut killed) = (0, 0);
+    let (mut tried, mut killed, mut killed_again) = (0, 0, 0);
+    let to_kill_again = points.iter().skip(part).step_by(PARTS).filter(|point| point.again.is_some()).count();
     for point in points.into_iter().skip(part).step_by(PARTS) {
         tried += 1;
         match catch_unwind(AssertUnwindSafe(|| kill(&reference, point))) {
-            Ok(was_killed) => killed += usize::from(was_killed),
+            Ok((was_killed, was_killed_again)) => {
+                killed += usize::from(was_killed);
+                killed_again += usize::from(was_killed_again);
+            }
             Err(panic) => {
                 let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
                 panic!("killed at {point:?}: {message}");
@@ -92,10 +96,12 @@ fn killed_at_every_append(part: usize) {
     }
     // Two commits may have become one, so that the last are not reached; not more than that.
     assert!(killed * 10 >= tried * 9, "only {killed} of {tried} were killed");
+    assert!(killed_again * 2 >= to_kill_again, "only {killed_again} of {to_kill_again} were killed again");
 }
 
-/// Plays the session with this kill in it, checks what comes of it, and says whether it was killed.
-fn kill(reference: &Reference, point: Point) -> bool {
+/// Plays the session with this kill in it, checks what comes of it, and says whether it was killed, and whether who took
+/// it up was.
+fn kill(reference: &Reference, point: Point) -> (bool, bool) {
     let program = reference.before[point.command].copied();
     let asked_by_others = reference.server.asked().len();
     let command = words(&reference.commands[point.command]);
@@ -108,9 +114,7 @@ fn kill(reference: &Reference, point: Point) -> bool {
             .is_none()
     };
     let was_killed = kill(point.sync, point.then);
-    if let Some(again) = point.again {
-        kill(again, Then::KillAfter);
-    }
+    let was_killed_again = point.again.is_some_and(|again| kill(again, Then::KillAfter));
     let mut expected = reference.events.clone();
     if point.to_end {
         reference.play_on(&program, point.command);
@@ -129,7 +133,7 @@ fn kill(reference: &Reference, point: Point) -> bool {
     check_calls(&events);
     check_effects(reference, &program, &events, &asked);
     compare(&expected, &events);
-    was_killed
+    (was_killed, was_killed_again)
 }
 
 /// R5: what was in flight at a load is lost if it may not be repeated, else performed again; all else has ended once.

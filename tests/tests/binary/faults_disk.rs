@@ -71,12 +71,17 @@ fn a_disk_that_fails_once_loses_nothing() {
     ] {
         let points = count(&whole.copied(), kind, file);
         assert!(points > 0, "{kind:?} of {file}");
+        let (mut tried, mut met) = (0, 0);
         for n in (1..=points).step_by(if all { 1 } else { step }) {
             let three = whole.copied();
-            let faults = Preload::new().rule(kind, file, n..=n, then);
+            let log = three.program.beside("met");
+            let faults = Preload::new().rule(kind, file, n..=n, then).log(&log);
             let ended = begin(&three, &faults).end();
             settled(&three, &ended, &format!("{then:?} at {kind:?} {n} of {points} of {file}"));
+            (tried, met) = (tried + 1, met + Preload::noted(&log, kind, file).min(1));
         }
+        // What is counted in one run may be fewer in another; not many fewer.
+        assert!(met * 10 >= tried * 8, "only {met} of {tried} failed: {then:?} at {kind:?} of {file}");
     }
 }
 

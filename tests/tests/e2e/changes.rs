@@ -40,7 +40,7 @@ async fn a_message_that_waits_is_told_as_it_was_edited() {
     let world = World::new().await;
     let id = world.create(&Draft::scripted()).await;
     let host = world.host();
-    let mut session = Running::start(&host, &id, &slow(1_000)).await;
+    let mut session = Running::start(&host, &id, &slow(3_000)).await;
     session.event("tool.started").await;
     let n = session.send(&say("first")).await;
     for text in ["second", "third"] {
@@ -66,7 +66,7 @@ async fn a_message_that_was_taken_back_is_never_told() {
     let world = World::new().await;
     let id = world.create(&Draft::scripted()).await;
     let host = world.host();
-    let mut session = Running::start(&host, &id, &slow(500)).await;
+    let mut session = Running::start(&host, &id, &slow(3_000)).await;
     session.event("tool.started").await;
     let n = session.send(&say("SECRET")).await;
     session.command(Command::Cancel { target: n }).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_promotion_ends_no_other_turn() {
     let host = world.host();
     let mut session = Running::start(&host, &id, "[]").await;
     session.event("turn.completed").await;
-    session.send(&slow(700)).await;
+    session.send(&slow(3_000)).await;
     session.event("tool.started").await;
     session.send(&say("three")).await;
     session.send(&say("four")).await;

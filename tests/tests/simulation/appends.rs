@@ -105,7 +105,15 @@ impl FaultStore {
             let done = self.sim.commit(session, self.host, append);
             if let Err(error) = &done {
                 self.sim.note(format!("  refused: {error}"));
-                self.sim.disturb(session);
+                // Of its own inbox. Whoever is refused for anything else was wronged by what happened to another one.
+                if matches!(
+                    error,
+                    StoreError::RowChanged { .. }
+                        | StoreError::RowTaken { .. }
+                        | StoreError::InboxMoved { .. }
+                ) {
+                    self.sim.disturb(session);
+                }
             }
             (answer, done)
         };

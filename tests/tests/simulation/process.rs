@@ -350,7 +350,6 @@ impl<'a> Process<'a> {
             Gone::Unloaded | Gone::Fenced | Gone::Failed(_) => {}
         }
         if is_newest {
-            self.sim.disturb(session);
             self.open(vec![session]);
         }
         None

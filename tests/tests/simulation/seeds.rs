@@ -99,7 +99,8 @@ fn one(stage: &Stage, seed: u64, totals: &mut BTreeMap<String, u64>) {
             "effects late by a standstill",
             evidence.begun.iter().filter(|begun| begun.excused_ms > 0).count() as u64,
         );
-        count("undisturbed", u64::from(evidence.disturbances == 0));
+        let is_beside = ran.evidence.len() > 1 && evidence.disturbances == 0;
+        count("undisturbed beside others", u64::from(is_beside));
     }
     for (at, evidence) in ran.evidence.iter().enumerate() {
         if plan.sessions[at].people != People::Calm || has_losses(&evidence.entries) {
@@ -138,6 +139,39 @@ fn fail(seed: u64, plan: &Plan, ran: &Ran, why: &str) -> ! {
     );
 }
 
+/// What every shard of the default seeds comes to, by the beginnings of what is counted: a check of what never happens
+/// is none.
+const REACHED: [&str; 28] = [
+    "KillBefore",
+    "KillAfter",
+    "KillSoon",
+    "Unknown",
+    "Io",
+    "Busy",
+    "Frozen",
+    "TakenOver",
+    "Asleep",
+    "Stolen",
+    "Seized",
+    "LetGo",
+    "Set(",
+    "renewal Fails",
+    "renewal LateThere",
+    "renewal LateBack",
+    "renewal Refused",
+    "killed before a lease",
+    "killed after a lease",
+    "stood still between check and act",
+    "a group with one fenced member",
+    "a send of which nobody knows",
+    "a snapshot that is damaged",
+    "a snapshot that is not kept",
+    "takeovers",
+    "effects late by a standstill",
+    "undisturbed beside others",
+    "compared",
+];
+
 /// Runs the seeds of a shard.
 fn shard(nth: u64) {
     let seeds = env("REWAKE_SIM_SEEDS").unwrap_or(SEEDS);
@@ -156,6 +190,12 @@ fn shard(nth: u64) {
     }
     let each =
         began.elapsed().as_secs_f64() * 1_000.0 / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
+    if seeds == SEEDS && until.is_none() {
+        let never = REACHED
+            .iter()
+            .find(|what| !totals.iter().any(|(key, times)| *times > 0 && key.starts_with(**what)));
+        assert_eq!(never, None, "what no seed reaches is not checked: {totals:?}");
+    }
     tell(&format!("shard {nth}: {count} of {} seeds, {each:.1} ms each: {totals:?}", seeds.div_ceil(SHARDS)));
 }
 
@@ -205,8 +245,8 @@ fn course(ran: &Ran) -> Vec<(String, String)> {
     lines
 }
 
-/// The same seed takes the same course. A guest that has computed for a millisecond gives way, and a busy machine
-/// makes milliseconds of nothing: a run that was held up so may differ, and is run once more.
+/// The same seed takes the same course. Files are used on a thread of their own, whose answers a busy machine may put
+/// on the other side of an interrupt: hardly any run differs, and then once.
 #[test]
 fn a_seed_is_what_happens() {
     let stage = Stage::new();
@@ -223,9 +263,11 @@ fn a_seed_is_what_happens() {
             again += 1;
             let three = once();
             assert!(three == one || three == two, "seed {seed}: {one:#?} {two:#?}");
+            let lines = one.0.iter().zip(&two.0).find(|(one, two)| one != two);
+            tell(&format!("seed {seed} took two courses, from here on: {lines:#?}"));
         }
     }
-    tell(&format!("{again} run once more"));
+    assert!(again <= 1, "{again} seeds took two courses");
 }
 
 /// A seed alone, to look at it.

@@ -8,8 +8,8 @@ use rewake_core::codec::Record;
 use rewake_core::command::{Command, Row};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
 use rewake_store::{
-    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs, Journal, Lease,
-    Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+    Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,
+    Journal, Lease, Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
 };
 use rewake_wire::{Fault as Shown, Sender, SessionSummary};
 
@@ -149,6 +149,13 @@ impl Inbox for FaultStore {
         Box::pin(async move {
             self.sim.enter(self.host).await;
             self.sim.inner.pending(session).await
+        })
+    }
+
+    fn arrivals(&self, after: u64) -> Answer<'_, Arrivals> {
+        Box::pin(async move {
+            self.sim.enter(self.host).await;
+            self.sim.inner.arrivals(after).await
         })
     }
 

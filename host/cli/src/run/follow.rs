@@ -135,8 +135,11 @@ impl Follow<'_> {
         let stood = loop {
             tokio::select! {
                 told = live.recv() => match told {
-                    Ok(Live::Entry(event)) if event.seq <= self.journal.seq() => {}
-                    Ok(Live::Entry(_)) | Err(RecvError::Lagged(_)) => self.show().await?,
+                    Ok(Live::Entry(event)) if event.seq() <= self.journal.seq() => {}
+                    Ok(Live::Entry(_)) | Err(RecvError::Lagged(_)) => {
+                        self.journal.pace().await;
+                        self.show().await?;
+                    }
                     Ok(Live::Activity(line)) => self.status(&line),
                     Ok(Live::Delta { .. } | Live::DeltaReset { .. }) => {}
                     Ok(Live::Idle) => match loaded.unload_if_idle("idle").await {

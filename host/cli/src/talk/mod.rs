@@ -286,8 +286,11 @@ impl Talk<'_> {
                 }
             }
             Heard::Failed(error) => return self.failed(*error),
-            Heard::Live(Live::Entry(event)) if event.seq <= self.journal.seq() => {}
-            Heard::Live(Live::Entry(_)) => self.show().await?,
+            Heard::Live(Live::Entry(event)) if event.seq() <= self.journal.seq() => {}
+            Heard::Live(Live::Entry(_)) => {
+                self.journal.pace().await;
+                self.show().await?;
+            }
             Heard::Live(Live::Activity(line)) => self.status.does(&line, now),
             Heard::Live(Live::Delta { start, attempt, delta }) => {
                 self.status.delta(&delta, now);

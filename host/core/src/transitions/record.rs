@@ -164,8 +164,9 @@ pub(super) fn use_at(step: &Step, place: Place) -> Result<&crate::fact::Requeste
 pub(super) fn at(step: &Step, ordinal: u32) -> impl Iterator<Item = &Entry> {
     step.entries
         .iter()
+        .map(AsRef::as_ref)
         .rev()
-        .skip_while(move |entry| entry.place.ordinal > ordinal)
+        .skip_while(move |entry: &&Entry| entry.place.ordinal > ordinal)
         .take_while(move |entry| entry.place.ordinal == ordinal || entry.place.ordinal == 0)
         .filter(move |entry| entry.place.ordinal == ordinal)
 }

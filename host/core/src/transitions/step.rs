@@ -1,5 +1,7 @@
 //! Steps: started with a fixed input, run again, ended. State advances only by completed steps.
 
+use std::sync::Arc;
+
 use super::{Applied, asking, inbox, logs, turn};
 use crate::decide::{Decision, StepEnd, StepOutcome};
 use crate::entry::{Draft, Entry, Place};
@@ -105,7 +107,7 @@ fn check_next(session: &Session, next: &Next) -> Result<(), Refusal> {
 }
 
 /// Keeps what the open step caused, so that a re-run can claim it.
-pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry) {
+pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry, share: impl FnOnce() -> Arc<Entry>) {
     let Some(turn) = &mut session.turn else { return };
     let number = turn.number;
     let Some(step) = turn.step.as_mut().filter(|step| entry.place.is_in_step(number, step.number)) else {
@@ -117,7 +119,7 @@ pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry) {
             // A replay claims neither: a step that got no further may have left them in every run of it.
             step.progressed |= !matches!(entry.fact, Fact::CallRetried(_) | Fact::LogLines(_));
             step.ordinals = step.ordinals.max(entry.place.ordinal);
-            step.entries.push(entry.clone());
+            step.entries.push(share());
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a call's record hands out of itself: each use its own start, end, hooks, question and answer, and a model
 //! its newest reservation.
 
+use std::sync::Arc;
+
 use rewake_core::codec::{Seal, seal};
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
@@ -16,14 +18,14 @@ use crate::bench::{USE, bound, hook_started, model_started, tool_started, verdic
 use crate::pins::{self, ADVISER, GUARD};
 use rewake_core::fact::{AgentMessage, AgentTitle, TurnSteered};
 
-fn entries(facts: Vec<(u32, Fact)>) -> Vec<Entry> {
+fn entries(facts: Vec<(u32, Fact)>) -> Vec<Arc<Entry>> {
     let mut head = Head { seq: 10, hash: Digest::default() };
     let sealed = facts.into_iter().map(|(index, fact)| {
         let terms = Seal { epoch: 1, at: Timestamp(1), salt: [0; 16] };
         let place: Place = USE.at_index(index);
         let (entry, _) = seal(&pins::session(), head, terms, Draft::system(place, fact)).unwrap();
         head = Head { seq: entry.seq, hash: entry.hash };
-        entry
+        Arc::new(entry)
     });
     sealed.collect()
 }

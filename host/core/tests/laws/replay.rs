@@ -1,6 +1,8 @@
 //! Replay: what is recorded is handed out by position and by content, and a mismatch says where, what was
 //! recorded and what came instead.
 
+use std::sync::Arc;
+
 use rewake_core::codec::{Seal, seal};
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::Mismatch;
@@ -16,7 +18,7 @@ use crate::bench::STEP;
 use crate::pins;
 
 /// A step that read two clocks, asked a model, said something, read a clock, and asked for tools.
-fn recorded() -> Vec<Entry> {
+fn recorded() -> Vec<Arc<Entry>> {
     let wall = |ns| Observed::Wall(ns, 0);
     let facts: Vec<(u32, Fact)> = vec![
         (0, StepObserved { items: vec![wall(1), Observed::Monotonic(2)] }.into()),
@@ -45,7 +47,7 @@ fn recorded() -> Vec<Entry> {
         let draft = Draft::system(Place { ordinal, ..STEP }, fact);
         let (entry, _) = seal(&pins::session(), head, terms, draft).unwrap();
         head = Head { seq: entry.seq, hash: entry.hash };
-        entries.push(entry);
+        entries.push(Arc::new(entry));
     }
     entries
 }
@@ -189,6 +191,6 @@ fn markers_are_told_apart_by_their_function() {
     let terms = Seal { epoch: 1, at: Timestamp(1), salt: [0; 16] };
     let draft = Draft::agent(Place { ordinal: 1, ..STEP }, custom);
     let (entry, _) = seal(&pins::session(), Head::default(), terms, draft).unwrap();
-    let mut replay = Replay::new(std::slice::from_ref(&entry));
+    let mut replay = Replay::new(&[Arc::new(entry.clone())]);
     assert_eq!(replay.call(1, "session.emit").unwrap().unwrap().first(), Some(&entry));
 }

@@ -83,7 +83,7 @@ impl Driver {
             Some(Leave::IfIdle { why, busy }) => (why, busy),
         };
         let is_due = until.is_some_and(|until| until <= self.cx.store.now());
-        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.look().await? {
+        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.is_inbox_moved().await? {
             let _ = busy.send(());
             return Ok(None);
         }

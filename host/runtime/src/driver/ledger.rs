@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use rewake_core::codec::{self, Record, Seal};
 use rewake_core::command::Row;
+use rewake_core::decide;
 use rewake_core::decide::{Decision, Input};
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
 use rewake_core::fact::Fact;
 use rewake_core::ids::Head;
 use rewake_core::session::Session;
-use rewake_core::{decide, view};
 use rewake_store::{Append, Blob, Projection, SavedState, Store, StoreError};
 
+use tokio::time::Instant;
+
 use super::Fatal;
-use crate::live::{Followers, Live};
+use crate::live::{Followers, Live, Shown};
 
 /// Salts that are fetched at once.
 const SALTS: usize = 64;
@@ -22,7 +24,7 @@ const SALTS: usize = 64;
 /// The fold, and its unwritten end.
 pub(super) struct Ledger {
     store: Arc<dyn Store>,
-    pub(super) session: Session,
+    pub(super) session: Box<Session>,
     epoch: u64,
     /// The head that is on the disk.
     durable: Head,
@@ -38,7 +40,9 @@ pub(super) struct Ledger {
 #[derive(Clone, Default)]
 struct Staged {
     records: Vec<Record>,
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
+    /// When the first of it was staged.
+    since: Option<Instant>,
     taken: Vec<u64>,
     blobs: Vec<Blob>,
     state: Option<SavedState>,
@@ -47,12 +51,17 @@ struct Staged {
 /// The fold before messages were taken in, and what was staged by then. No guest runs while they are, so that all
 /// that is staged since is of deciding, and can be decided again.
 struct Before {
-    session: Session,
+    session: Box<Session>,
     staged: Staged,
 }
 
 impl Ledger {
-    pub(super) fn new(store: Arc<dyn Store>, session: Session, epoch: u64, followers: Followers) -> Self {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        session: Box<Session>,
+        epoch: u64,
+        followers: Followers,
+    ) -> Self {
         let durable = session.head;
         let (staged, before, salts) = (Staged::default(), None, Vec::new());
         Ledger { store, session, epoch, durable, staged, before, followers, salts }
@@ -64,7 +73,7 @@ impl Ledger {
     }
 
     /// Seals drafts and folds them; they are not on the disk yet.
-    pub(super) fn stage(&mut self, drafts: Vec<Draft>) -> Result<Vec<Entry>, Fatal> {
+    pub(super) fn stage(&mut self, drafts: Vec<Draft>) -> Result<Vec<Arc<Entry>>, Fatal> {
         if self.before.is_none() && drafts.iter().any(|draft| matches!(draft.fact, Fact::UserMessage(_))) {
             self.before = Some(Before { session: self.session.clone(), staged: self.staged.clone() });
         }
@@ -72,10 +81,12 @@ impl Ledger {
         for draft in drafts {
             let seal = Seal { epoch: self.epoch, at: self.store.now(), salt: self.salt()? };
             let (entry, record) = codec::seal(&self.session.id, self.session.head, seal, draft)?;
-            self.session.apply(&entry)?;
+            let entry = Arc::new(entry);
+            self.session.apply_shared(&entry)?;
+            self.staged.since.get_or_insert_with(Instant::now);
             self.staged.taken.extend(entry.fact.rows());
             self.staged.records.push(record);
-            self.staged.entries.push(entry.clone());
+            self.staged.entries.push(Arc::clone(&entry));
             staged.push(entry);
         }
         Ok(staged)
@@ -109,6 +120,11 @@ impl Ledger {
         !self.staged.records.is_empty()
     }
 
+    /// Since when something is not on the disk; none, if all is.
+    pub(super) fn unwritten_since(&self) -> Option<Instant> {
+        self.staged.since
+    }
+
     /// Writes everything staged, in one transaction. `inbox_through`: refuse if a row has come since.
     ///
     /// With `Overtaken` the fold is what it was before the messages were taken in, and what was staged before them
@@ -118,7 +134,7 @@ impl Ledger {
             return Ok(());
         }
         let before = self.before.take();
-        let Staged { records, entries, taken, blobs, state } = std::mem::take(&mut self.staged);
+        let Staged { records, entries, taken, blobs, state, since: _ } = std::mem::take(&mut self.staged);
         let append = Append {
             session: self.session.id.clone(),
             epoch: self.epoch,
@@ -142,8 +158,7 @@ impl Ledger {
             return Ok(());
         }
         for entry in entries {
-            let event = view::event(&self.session.id, &entry);
-            self.followers.tell(Live::Entry(Arc::new(event)));
+            self.followers.tell(Live::Entry(Shown::new(&self.session.id, entry)));
         }
         Ok(())
     }
@@ -153,10 +168,8 @@ impl Ledger {
     pub(super) fn goes_back(&mut self, rows: &[Row]) -> bool {
         let Some(before) = &self.before else { return false };
         let staged = &self.staged.taken[before.staged.taken.len()..];
-        // Those that were taken in before it are not on the disk either.
-        let is_new = |row: &&Row| !self.session.taken.contains(row.n);
         let is_about = |row: &Row| row.command.target().is_some_and(|n| staged.contains(&n));
-        let is_overtaken = rows.iter().filter(is_new).any(is_about);
+        let is_overtaken = rows.iter().any(is_about);
         if let Some(before) = self.before.take_if(|_| is_overtaken) {
             self.go_back(before);
         }

@@ -7,8 +7,10 @@ mod fault;
 mod inbox;
 mod ledger;
 mod running;
+mod unwritten;
 
 use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -23,13 +25,14 @@ use rewake_store::{Lease, SavedState, StoreError};
 use rewake_wire::Fault;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, sleep};
 
 pub(crate) use self::driven::{Again, Driven, Drove, Left};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
 use self::inbox::Inbox;
 use self::ledger::Ledger;
 use self::running::{Happened, Running, happens};
+use self::unwritten::Unwritten;
 use crate::HOST_VERSION;
 use crate::config::Watch;
 use crate::context::SessionContext;
@@ -39,12 +42,10 @@ use crate::live::{Followers, Gone, Live};
 use crate::load::Folded;
 use crate::loaded::Leave;
 
-/// How often the lease and the inbox are looked at, in milliseconds: what another process sends is taken in
-/// so soon.
-const LOOK_MS: u64 = 500;
-/// Unwritten ends of calls are written after so long, if nothing takes them along before.
-const HELD_MS_MAX: u64 = 2;
-
+/// How often the lease and the operator's rules are looked at while a guest runs.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often while none does: nothing is done under the lease then, and what comes has the rules looked at.
+const REST_LOOK: Duration = Duration::from_secs(2);
 /// How long a wait for a time is left to a timer, in milliseconds.
 const WAIT_MS_MAX: u64 = 30_000;
 
@@ -112,6 +113,7 @@ pub(crate) struct Driver {
     /// The newest saved state, so that the next step need not read it.
     state: Option<SavedState>,
     inbox: Inbox,
+    unwritten: Unwritten,
     snapshot_seq: u64,
     snapshot_entries: u64,
 }
@@ -145,6 +147,7 @@ impl Driver {
             ready: false,
             state: None,
             inbox: Inbox::default(),
+            unwritten: Unwritten::default(),
             snapshot_seq: snapshot_seq.unwrap_or(0),
             snapshot_entries,
         };
@@ -177,8 +180,7 @@ impl Driver {
         self.ledger.stage(narrowed.entries)?;
         let mut due = true;
         let mut until = None;
-        let mut tick = tokio::time::interval(Duration::from_millis(LOOK_MS));
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look = pin!(sleep(LOOK));
         loop {
             // A call that runs keeps what it began with; none begins by rules of before.
             if self.ruled_anew && self.ledger.session.calls.is_empty() {
@@ -197,26 +199,35 @@ impl Driver {
             due = tokio::select! {
                 biased;
                 // First, so that a guest with much to say cannot put it off.
-                _ = tick.tick() => self.look().await?,
+                () = &mut look => {
+                    self.look().await?;
+                    let pause = if self.running.is_some() { LOOK } else { REST_LOOK };
+                    look.as_mut().reset(Instant::now() + pause);
+                    false
+                }
                 happened = happens(&mut self.running) => match happened {
                     Happened::Event(event) => { self.handle(event).await?; self.is_ending() }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
                 // Who was told here is not told again when the rows are asked for.
-                () = self.wake.notified() => { self.inbox.forget(); true }
+                () = self.wake.notified() => {
+                    self.inbox.forget();
+                    self.look().await?;
+                    look.as_mut().reset(Instant::now() + LOOK);
+                    true
+                }
                 leave = self.leave.recv() => match self.leaves(leave, until).await? {
                     Some(why) => return self.let_go(why).await.map(Driven::Gone),
                     None => true,
                 },
-                () = after(HELD_MS_MAX), if self.ledger.is_dirty() => { self.ledger.flush(None).await?; false }
-                () = reached(until, self.cx.store.now()) => true,
+                () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
+                () = reached(until, self.cx.store.now()) => { self.look().await?; true }
             };
         }
     }
 
-    /// Looks at what nobody tells: the lease's end, the operator's rules, and what other processes have put into
-    /// the inbox.
-    async fn look(&mut self) -> Result<bool, Fatal> {
+    /// Looks at what nobody tells: the lease's end, and the operator's rules.
+    async fn look(&mut self) -> Result<(), Fatal> {
         if self.keeper.is_due() {
             self.keeper.renew().await?;
         }
@@ -224,6 +235,12 @@ impl Driver {
         if let Some(rules) = self.watch.changed() {
             self.ruled_anew = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
         }
+        self.followers.tidy();
+        Ok(())
+    }
+
+    /// Whether the inbox holds more than when it was last read.
+    async fn is_inbox_moved(&mut self) -> Result<bool, Fatal> {
         let moved = self.cx.store.through(&self.cx.id).await? != self.inbox.through();
         if moved {
             self.inbox.forget();
@@ -366,21 +383,18 @@ impl Driver {
         self.ledger.session.turn.as_ref().is_some_and(|turn| turn.ending.is_some())
     }
 
-    fn record(&mut self, draft: Draft) -> Result<Vec<Entry>, Fatal> {
+    fn record(&mut self, draft: Draft) -> Result<Vec<Arc<Entry>>, Fatal> {
         let decision = self.ledger.decide(Input::Record(draft))?;
         self.ledger.stage(decision.entries)
     }
-}
-
-async fn after(ms: u64) {
-    tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
 /// A timer does not count suspended time, so it is looked at again before long.
 async fn reached(until: Option<Timestamp>, now: Timestamp) {
     match until {
         Some(until) => {
-            after(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0).min(WAIT_MS_MAX)).await
+            let ms = u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0).min(WAIT_MS_MAX);
+            sleep(Duration::from_millis(ms)).await;
         }
         None => pending().await,
     }

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rewake_core::fact::{Created, Source};
 use rewake_core::ids::{HostId, SessionId};
 use rewake_store::{HostLock, Lease, StoreError};
 use rewake_wire::Fault;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::{Host, HostError};
@@ -59,8 +60,9 @@ impl Host {
             }
             loaded.gone().await;
         }
+        self.heed_arrivals().await?;
         let taken = self.take_up(id).await?;
-        let followers = Followers::new();
+        let followers = Followers::default();
         let (leave_sender, leave) = mpsc::channel(1);
         let (told, gone) = watch::channel(None);
         let loaded = Loaded {
@@ -91,11 +93,15 @@ impl Host {
         let mut reloads = VecDeque::new();
         loop {
             let lease = taken.lease.clone();
+            let cx = Arc::clone(&taken.cx);
             let options = self.options(loaded, taken, again.as_ref(), leave);
             // A task of its own, so that a session whose driver panics is not held for ever.
             let drove = match tokio::spawn(Driver::drive(options)).await {
                 Ok(drove) => drove,
-                Err(error) => return Gone::Failed(format!("a bug of this host: {error}")),
+                Err(error) => {
+                    self.left(if cx.quiesce().await { Left::Held } else { Left::Busy });
+                    return Gone::Failed(format!("a bug of this host: {error}"));
+                }
             };
             let why = match drove.driven {
                 Driven::Gone(gone) => {
@@ -104,7 +110,9 @@ impl Host {
                 }
                 Driven::Again(why) => why,
             };
-            if loaded.leaving.load(Ordering::Acquire) || !may_reload(&mut reloads, &why) {
+            // Rules change when somebody changes them.
+            let may_reload = matches!(why, Again::Rules) || may_retry(&mut reloads);
+            if loaded.leaving.load(Ordering::Acquire) || !may_reload {
                 self.give_back(&lease).await;
                 return why.gone();
             }
@@ -113,7 +121,7 @@ impl Host {
                 tokio::time::sleep(pause(&reloads)).await;
             }
             taken = loop {
-                let error = match self.take_up(&loaded.id).await {
+                let error = match Box::pin(self.take_up(&loaded.id)).await {
                     Ok(taken) => break taken,
                     Err(HostError::Store(StoreError::Busy { .. })) => return Gone::Fenced,
                     Err(HostError::Faulted { fault, .. }) => return Gone::Faulted(*fault),
@@ -121,7 +129,8 @@ impl Host {
                 };
                 let may_pass =
                     matches!(error, HostError::Store(StoreError::Unknown(_) | StoreError::Io { .. }));
-                if !may_pass || !may_reload(&mut reloads, &why) {
+                let is_left = loaded.leaving.load(Ordering::Acquire);
+                if !may_pass || is_left || !may_retry(&mut reloads) {
                     self.give_back(&lease).await;
                     return Gone::Failed(error.to_string());
                 }
@@ -337,12 +346,9 @@ impl Host {
     }
 }
 
-/// Whether a session may be taken up once more. Rules change when somebody changes them; whatever else ends a
-/// driver again and again is not mended by another one.
-fn may_reload(reloads: &mut VecDeque<Instant>, why: &Again) -> bool {
-    if matches!(why, Again::Rules) {
-        return true;
-    }
+/// Whether a session may be taken up once more after a failure: what ends a driver again and again is not mended by
+/// another one.
+fn may_retry(reloads: &mut VecDeque<Instant>) -> bool {
     reloads.retain(|at| at.elapsed() < RELOADS_TIME);
     reloads.push_back(Instant::now());
     reloads.len() <= RELOADS_MAX

@@ -82,7 +82,7 @@ pub struct Standing {
 /// If the store cannot be read, or has no such session.
 pub async fn standing(store: &dyn Store, id: &SessionId) -> Result<Standing, StoreError> {
     match load::fold(store, id).await {
-        Ok(folded) => Ok(Standing { session: folded.session, corrupt: None }),
+        Ok(folded) => Ok(Standing { session: *folded.session, corrupt: None }),
         Err(Unreadable::Store(error)) => Err(error),
         Err(Unreadable::Corrupt(corrupt)) => {
             let session = load::fold_below(store, id, corrupt.seq).await?;

@@ -173,7 +173,7 @@ impl Solo {
     /// as in a session, in the completion.
     pub async fn call(&self, name: &str, input: &str) -> Called {
         let asked = ToolUse { id: "use_1".into(), name: name.to_owned(), input: input.to_owned() };
-        let planned = calls::plan(&self.cx, asked);
+        let planned = calls::plan(&self.cx, asked, None);
         let call = planned.call(0, Place::step(1, 1), 0, random_key(), Vec::new());
         let (completed, logs, used) = match (&planned.target, call) {
             (Ok(_), Some(call)) => calls::perform(&self.cx, &call, &self.cx.busy().await).await,

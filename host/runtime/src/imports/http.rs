@@ -21,8 +21,8 @@ use rewake_wire::Base64;
 use serde_json::json;
 use wasmtime::Result;
 
-use super::StepImports;
 use super::judge::{Gate, Gated, gate};
+use super::{StepImports, apart};
 use crate::PROJECT;
 use crate::bundle::GrantKind;
 use crate::egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
@@ -355,14 +355,17 @@ async fn ended(imports: &mut StepImports, fact: &Fact) -> Result<Answered> {
     let body = match body {
         HttpBody::Text(text) => text.clone().into_bytes(),
         HttpBody::Bytes(bytes) => bytes.0.clone(),
-        HttpBody::Blob { digest, .. } => match imports.cx.store.blob(PROJECT, digest).await {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => {
-                let why = format!("the body of a recorded response ({digest}) is not in this store");
-                return Err(imports.recorder.stopped(Stop::Host(why)));
+        HttpBody::Blob { digest, .. } => {
+            let (store, digest) = (imports.cx.store.clone(), *digest);
+            match apart(async move { store.blob(PROJECT, &digest).await }).await? {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => {
+                    let why = format!("the body of a recorded response ({digest}) is not in this store");
+                    return Err(imports.recorder.stopped(Stop::Host(why)));
+                }
+                Err(error) => return Err(imports.recorder.stopped(Stop::Host(error.to_string()))),
             }
-            Err(error) => return Err(imports.recorder.stopped(Stop::Host(error.to_string()))),
-        },
+        }
     };
     Ok(Ok(http::Response { status: *status, headers: headers_out(headers.clone()), body }))
 }

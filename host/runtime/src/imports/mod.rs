@@ -21,6 +21,12 @@ use wasmtime::Result;
 use crate::context::SessionContext;
 use crate::record::Recorder;
 
+/// Reads from the store in a task of its own. The driver polls its guest only while it waits for nothing else: a guest
+/// that holds a connection to the store meanwhile would keep it from the driver itself, and from every other session.
+async fn apart<T: Send + 'static>(read: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    Ok(tokio::spawn(read).await?)
+}
+
 /// The imports of one step.
 pub(crate) struct StepImports {
     pub(crate) recorder: Recorder,

@@ -7,7 +7,7 @@ use rewake_wire::{Part, Sender, Status};
 
 use super::tale::Tale;
 use crate::StoreError;
-use crate::ports::Store;
+use crate::ports::{Arrivals, Store};
 
 fn message(text: &str) -> Command {
     Command::Message { parts: vec![Part::text(text)] }
@@ -28,12 +28,19 @@ pub(super) async fn rows_are_taken_once(store: &dyn Store) {
     ));
     store.create(tale.creation()).await.unwrap();
     assert_eq!((store.pending(&session).await.unwrap(), store.through(&session).await.unwrap()), (vec![], 0));
+    let none = store.arrivals(u64::MAX).await.unwrap();
+    assert_eq!(none.sessions, []);
     for n in 1..=4 {
         let command = message(&format!("number {n}"));
         assert_eq!(store.send(&session, operator("a"), command, None).await.unwrap(), n);
     }
     let row = |n: u64| Row { n, sender: operator("a"), command: message(&format!("number {n}")) };
     assert_eq!(store.pending(&session).await.unwrap(), [1, 2, 3, 4].map(row));
+    let four = store.arrivals(none.newest).await.unwrap();
+    assert!(four.newest >= none.newest + 4, "{four:?} after {none:?}");
+    assert_eq!(four.sessions, std::slice::from_ref(&session));
+    let no_more = Arrivals { newest: four.newest, sessions: vec![] };
+    assert_eq!(store.arrivals(four.newest).await.unwrap(), no_more);
 
     let mut append = tale.append(2);
     append.taken = vec![4, 2];

@@ -5,13 +5,15 @@ mod installed;
 mod kept;
 mod ports;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rewake_core::command::Command;
 use rewake_core::ids::{Digest, SessionId, Timestamp};
+use rewake_wire::Sender;
 
-use crate::ports::{Bundle, BundleName, Installed};
+use crate::ports::{Arrivals, Bundle, BundleName, Installed};
 use kept::Kept;
 
 /// How an append is to fail.
@@ -43,6 +45,8 @@ struct All {
     bundles: Vec<(BundleName, Bundle)>,
     /// What is installed, by project, in the order of its coming.
     installed: Vec<(String, Installed)>,
+    /// Whose each row of any inbox is, in the order of their coming.
+    rows: Vec<SessionId>,
     failures: VecDeque<Failure>,
     /// The clock, if it was set; else the machine's.
     now: Option<Timestamp>,
@@ -80,6 +84,29 @@ impl All {
 
     fn session(&self, id: &SessionId) -> crate::Result<&Kept> {
         self.sessions.get(id).ok_or_else(|| crate::StoreError::no_session(id))
+    }
+
+    fn send(
+        &mut self,
+        id: &SessionId,
+        sender: Sender,
+        command: Command,
+        key: Option<String>,
+    ) -> crate::Result<u64> {
+        let kept = self.session_mut(id)?;
+        let before = kept.through();
+        let n = kept.send(sender, command, key)?;
+        // One that came with the same key before is there already.
+        if n > before {
+            self.rows.push(id.clone());
+        }
+        Ok(n)
+    }
+
+    fn arrivals(&self, after: u64) -> Arrivals {
+        let after = usize::try_from(after).unwrap_or(usize::MAX);
+        let came: BTreeSet<&SessionId> = self.rows.iter().skip(after).collect();
+        Arrivals { newest: self.rows.len() as u64, sessions: came.into_iter().cloned().collect() }
     }
 
     fn session_mut(&mut self, id: &SessionId) -> crate::Result<&mut Kept> {

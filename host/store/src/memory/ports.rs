@@ -9,7 +9,7 @@ use rewake_wire::{Fault, Sender, SessionSummary};
 use super::kept::Kept;
 use super::{Failure, MemoryStore};
 use crate::ports::{
-    Answer, Append, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
+    Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
     SavedState, Sessions, Snapshot, Snapshots, States, Store,
 };
 use crate::{Position, Result, StoreError, checks};
@@ -142,12 +142,16 @@ impl Inbox for MemoryStore {
     ) -> Answer<'a, u64> {
         answer(
             checks::command(&command, key.as_deref())
-                .and_then(|()| self.lock().session_mut(session)?.send(sender, command, key)),
+                .and_then(|()| self.lock().send(session, sender, command, key)),
         )
     }
 
     fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
         answer(self.lock().session(session).map(Kept::pending))
+    }
+
+    fn arrivals(&self, after: u64) -> Answer<'_, Arrivals> {
+        answer(Ok(self.lock().arrivals(after)))
     }
 
     fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {

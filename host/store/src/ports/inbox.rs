@@ -6,6 +6,15 @@ use rewake_wire::Sender;
 
 use super::Answer;
 
+/// What came into a store's inboxes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// The mark of the newest row of all; 0 if there is none.
+    pub newest: u64,
+    /// The sessions that rows came for, each once, in no order.
+    pub sessions: Vec<SessionId>,
+}
+
 /// What was sent to a session, append-only. Rows are taken in by [`super::Journal::append`] alone.
 pub trait Inbox {
     /// Puts a command into a session's inbox; returns its row's number. `Ok` is the acknowledgement: the
@@ -34,6 +43,13 @@ pub trait Inbox {
     /// # Errors
     /// `NotFound`; `Corrupt` if a row is none that this host knows.
     fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>>;
+
+    /// The sessions that rows came for after the one with this mark, whoever sent them: one look for all sessions of
+    /// a process. Marks grow with every row of any session.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn arrivals(&self, after: u64) -> Answer<'_, Arrivals>;
 
     /// The greatest row's number, taken in or not; 0 if there is none.
     ///

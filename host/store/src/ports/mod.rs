@@ -17,7 +17,7 @@ use rewake_core::ids::Timestamp;
 
 pub use blobs::{Blob, Blobs};
 pub use bundles::{Bundle, BundleName, Bundles};
-pub use inbox::Inbox;
+pub use inbox::{Arrivals, Inbox};
 pub use installed::{Install, Installed, Installs};
 pub use journal::{Append, Journal, NewSession, Projection};
 pub use leases::{Lease, Leases};

@@ -34,8 +34,9 @@ const WRITER_STATEMENTS_MAX: usize = 256;
 const WRITER_CACHE_KIB: &str = "-65536";
 /// Bytes that the log's index takes at first, twice.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
-/// Rows that a reading connection may be ahead of its reader.
-const READ_AHEAD_ROWS: usize = 512;
+/// Rows that a reading connection may be ahead of its reader: a page of a journal, so that it is read while the one
+/// before is folded.
+const READ_AHEAD_ROWS: usize = 1_024;
 
 /// Where the file is and how it is opened.
 #[derive(Clone, Debug)]

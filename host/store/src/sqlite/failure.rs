@@ -60,10 +60,11 @@ pub(super) fn is_damaged(error: &sqlx::Error) -> bool {
 
 /// Something failed, and nothing was written.
 pub(super) fn failed(what: String, error: &sqlx::Error) -> StoreError {
-    if is_damaged(error) {
-        StoreError::Damaged { what, said: said(error) }
-    } else {
-        StoreError::io(what, said(error))
+    match error {
+        // A value that is none of its column's: somebody wrote it past SQLite's checks.
+        sqlx::Error::ColumnDecode { source, .. } => StoreError::corrupt(what, source),
+        error if is_damaged(error) => StoreError::Damaged { what, said: said(error) },
+        error => StoreError::io(what, said(error)),
     }
 }
 

@@ -9,7 +9,7 @@ use sqlx::{Row as _, SqliteConnection};
 use super::failure::reading;
 use super::job::{Operation, Stop};
 use super::{SqliteStore, now, rows};
-use crate::ports::{Answer, Inbox};
+use crate::ports::{Answer, Arrivals, Inbox};
 use crate::{StoreError, checks};
 
 impl Inbox for SqliteStore {
@@ -65,6 +65,29 @@ impl Inbox for SqliteStore {
                     })
                 })
                 .collect()
+        })
+    }
+
+    fn arrivals(&self, after: u64) -> Answer<'_, Arrivals> {
+        Box::pin(async move {
+            let failed = |error: sqlx::Error| reading("the inboxes", &error);
+            // One statement, which sees one state of the file: no row is between the two.
+            let found = sqlx::query(
+                "SELECT m.newest, s.name FROM (SELECT coalesce(max(id), 0) AS newest FROM inbox) AS m \
+                 LEFT JOIN inbox AS i ON i.id > ? LEFT JOIN sessions AS s ON s.id = i.session GROUP BY i.session",
+            )
+            .bind(i64::try_from(after).unwrap_or(i64::MAX))
+            .fetch_all(&*self.shared.readers.read().await)
+            .await
+            .map_err(failed)?;
+            let mut arrivals = Arrivals::default();
+            for row in &found {
+                arrivals.newest = rows::number(row, 0).map_err(failed)?;
+                let name: Option<&str> = row.try_get(1).map_err(failed)?;
+                // A session of another name than any can have is run by nobody.
+                arrivals.sessions.extend(name.and_then(|name| SessionId::parse(name).ok()));
+            }
+            Ok(arrivals)
         })
     }
 

@@ -17,7 +17,7 @@ use wasmtime::Result;
 
 use self::attempts::Announced;
 use self::price::Terms;
-use super::StepImports;
+use super::{StepImports, apart};
 use crate::convert::{model_out, request_digest};
 use crate::live::Live;
 use crate::providers::Resolved;
@@ -183,7 +183,9 @@ async fn claim(
     match recorded.first().map(|entry| (entry.seq, &entry.fact)) {
         Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
         Some((seq, Fact::ModelStarted(started))) => {
-            let kept = sent::difference(imports.cx.store.as_ref(), seq, started, request).await;
+            let (store, of, asked) = (imports.cx.store.clone(), started.clone(), request.clone());
+            let read = async move { sent::difference(store.as_ref(), seq, &of, &asked).await };
+            let kept = apart(read).await?;
             let shown = |digest: Digest| format!("of digest {digest}");
             let difference = kept.unwrap_or_else(|| Difference {
                 path: "request".to_owned(),
