@@ -19,18 +19,30 @@ use crate::{
 pub struct CutStore {
     inner: Arc<dyn Store>,
     left: AtomicI64,
+    /// Leases that may still be acquired.
+    leases: AtomicI64,
     read_max: u32,
 }
 
 impl CutStore {
     /// Lets so many appends through.
     pub fn new(inner: Arc<dyn Store>, appends: i64) -> Self {
-        CutStore { inner, left: AtomicI64::new(appends), read_max: u32::MAX }
+        CutStore {
+            inner,
+            left: AtomicI64::new(appends),
+            leases: AtomicI64::new(i64::MAX),
+            read_max: u32::MAX,
+        }
     }
 
     /// Never breaks off, and reads at most so many records at once, whatever it is asked for.
     pub fn reading(inner: Arc<dyn Store>, read_max: u32) -> Self {
-        CutStore { inner, left: AtomicI64::new(i64::MAX), read_max }
+        CutStore { read_max, ..CutStore::new(inner, i64::MAX) }
+    }
+
+    /// Never breaks off, and gives out so many leases; then its disk fails whoever asks for one.
+    pub fn leasing(inner: Arc<dyn Store>, leases: i64) -> Self {
+        CutStore { leases: AtomicI64::new(leases), ..CutStore::new(inner, i64::MAX) }
     }
 
     /// Whether it has broken off.
@@ -93,7 +105,10 @@ impl Leases for CutStore {
         ttl_ms: u64,
         dead: &'a (dyn Fn(&HostId) -> bool + Sync),
     ) -> Answer<'a, Lease> {
-        self.inner.acquire(session, host, ttl_ms, dead)
+        if self.leases.fetch_sub(1, Ordering::SeqCst) > 0 {
+            return self.inner.acquire(session, host, ttl_ms, dead);
+        }
+        Box::pin(async { Err(StoreError::io("acquiring a lease", "the disk is gone")) })
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl_ms: u64) -> Answer<'a, Lease> {

@@ -218,6 +218,27 @@ fn a_snapshot_that_cannot_be_used_is_put_aside() {
     }
 }
 
+/// A number that none can be is damage, not a disk that fails: what it is of is named, the others are looked at, and
+/// where it is a cache it is put aside.
+#[test]
+fn a_number_that_none_can_be_is_told_as_damage() {
+    let three = Three::new();
+    let whole = three.copied();
+    change(&three.journal(), "UPDATE sessions SET turns = -1 WHERE id = 1");
+    let all = three.verified(7);
+    let line = |id: &str| all.lines().find(|line| line.starts_with(id)).expect("a line").to_owned();
+    says(&line(&three.hit), &["a number out of its range"]);
+    says(&line(&three.other), &[" hold, head "]);
+    three.stands_by(&three.other, "three");
+    three.restore(&whole);
+    change(
+        &three.journal(),
+        "INSERT INTO snapshots (session, seq, hash, version, state, bytes) \
+         SELECT id, head_seq, head_hash, -1, NULL, x'00' FROM sessions WHERE id = 1",
+    );
+    three.goes_on(&three.hit, "three");
+}
+
 /// A bundle of which a file is gone: its sessions do not run, and are told that the store is to blame.
 #[test]
 fn a_bundle_that_is_damaged_in_the_store_is_told() {

@@ -2,6 +2,7 @@
 //! narrowing that holds from the next load on and stands in the journal.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rewake_core::ids::{Digest, SessionId};
@@ -11,7 +12,7 @@ use rewake_runtime::{Approval, NewSession};
 use rewake_tests::bundles::{Draft, guest};
 use rewake_tests::journal::Events;
 use rewake_tests::world::asked_for;
-use rewake_tests::{Outcome, Running, World};
+use rewake_tests::{CutStore, Outcome, Running, World};
 use serde_json::{Value, json};
 
 /// Longer than a host takes to look at its rules again.
@@ -210,6 +211,30 @@ async fn narrowing_holds_from_the_next_load_and_is_journaled() {
         (Some("ok: appended five"), (Value::Null, json!("rw")))
     );
     assert_eq!(ruled.log(&id).as_deref(), Some("one\nfive\n"));
+}
+
+/// Rules that change while the store fails: the session is given up after some tries, and holds nobody up.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_change_over_a_store_that_fails_hold_up_no_host() {
+    let ruled = Ruled::new(&Draft::scripted()).await;
+    ruled.write(&ruled.allow("\"fs:workspace:rw\""));
+    let id = ruled.create(None).await;
+    let host = ruled.world.host_over(Arc::new(CutStore::leasing(ruled.world.store.clone(), 1)));
+    let input = json!({ "path": "/workspace/log", "line": "one", "sleep_ms": 1_500 });
+    let ops = json!([{ "op": "tools", "uses": [{ "name": "append_once", "input": input }] }]);
+    let mut session = Running::start(&host, &id, &ops.to_string()).await;
+    session.event("tool.started").await;
+    ruled.write(&ruled.allow("\"fs:workspace:ro\""));
+    let given_up = tokio::time::timeout(Duration::from_secs(30), async {
+        let outcome = session.rest().await;
+        host.shut_down().await;
+        outcome
+    });
+    let outcome = given_up.await.expect("the session is given up");
+    assert!(
+        matches!(&outcome, Outcome::Gone(Gone::Failed(why)) if why.contains("the disk is gone")),
+        "{outcome:?}"
+    );
 }
 
 /// R11: narrowing is immediate. A call that runs keeps what it began with; the next one of the same step is
