@@ -124,6 +124,11 @@ impl Keeper {
         }
     }
 
+    /// Whether the store gives the lease to this host once more.
+    pub(crate) async fn is_confirmed(&self) -> bool {
+        self.store.renew(&self.lease, LEASE_MS).await.is_ok()
+    }
+
     /// Gives the lease back, so that the next host need not wait. False, if the store did not take it.
     pub(crate) async fn release(&self) -> bool {
         give_back(self.store.as_ref(), &self.lease).await

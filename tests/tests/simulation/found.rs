@@ -1,6 +1,8 @@
 //! Bugs that seeds have found, each as the shortest course that shows it: a plan and the places of its faults, so that
 //! they hold whatever seeds come to mean.
 
+use std::collections::BTreeMap;
+
 use rewake_core::entry::Entry;
 use rewake_core::fact::Fact;
 use rewake_core::limits::CRASHED_LOADS_MAX;
@@ -8,7 +10,7 @@ use rewake_core::limits::CRASHED_LOADS_MAX;
 use crate::faults::{Fault, Listed, Which};
 use crate::plan::{People, Plan, Talk, Walls};
 use crate::run::{Ran, With, run};
-use crate::seeds::judge;
+use crate::seeds::{judge, one};
 use crate::stage::Stage;
 
 /// A bundle without hooks.
@@ -50,6 +52,13 @@ fn a_stale_host_sets_no_fault() {
     );
     assert!(ran.actions.iter().any(|line| line == "host 2 goes on"), "{:#?}", ran.actions);
     assert_eq!(ends(&ran), ["completed", "completed", "completed"]);
+}
+
+/// The same, where the host that stood still could not renew its lease either: it was not told that the session is
+/// another's, and took no answer for its own. As a seed, since faults of renewals have no place in a list.
+#[test]
+fn a_stale_host_that_cannot_ask_sets_no_fault() {
+    one(&Stage::new(), 121_929, &mut BTreeMap::new());
 }
 
 /// R5 (seeds 8055 and 11209): a session with a hook on its start or its prompts, whose hosts were killed six times

@@ -112,7 +112,7 @@ impl Driver {
                 return Driven::Again(Again::Store(error.to_string()));
             }
             // A session that is another host's by now has moved on: what does not fit is not its fault.
-            Fatal::Fault(_) if self.is_anothers().await => return Driven::Again(Again::Lease),
+            Fatal::Fault(_) if !self.is_ours().await => return Driven::Again(Again::Lease),
             Fatal::Fault(fault) => Gone::Faulted(*fault),
             other => Gone::Failed(other.to_string()),
         };
@@ -124,8 +124,9 @@ impl Driver {
         Driven::Gone(gone)
     }
 
-    /// Whether the store says that the lease is another host's. One that cannot be asked says nothing.
-    async fn is_anothers(&mut self) -> bool {
-        matches!(self.keeper.renew().await, Err(Fatal::Store(StoreError::Fenced { .. })))
+    /// Whether the store says that the session is this host's still. One that cannot be asked does not say so, and the
+    /// own clock cannot: another host may have taken this one for dead.
+    async fn is_ours(&mut self) -> bool {
+        self.keeper.is_confirmed().await
     }
 }

@@ -221,7 +221,11 @@ impl Driver {
                     None => true,
                 },
                 () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
-                () = reached(until, self.cx.store.now()) => { self.look().await?; true }
+                () = reached(until, self.cx.store.now()) => {
+                    self.look().await?;
+                    look.as_mut().reset(Instant::now() + LOOK);
+                    true
+                }
             };
         }
     }
