@@ -17,7 +17,7 @@ use rewake_wire::{Part, Sender};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::{Failed, Result};
 
@@ -288,18 +288,15 @@ impl Session {
     /// What happens next.
     pub(crate) async fn next(&mut self) -> Result<Live> {
         loop {
-            let heard = match self.follower.try_recv() {
-                Ok(live) => Ok(live),
-                Err(TryRecvError::Lagged(missed)) => Err(RecvError::Lagged(missed)),
-                Err(TryRecvError::Closed) => Err(RecvError::Closed),
-                Err(TryRecvError::Empty) => {
-                    tokio::time::sleep_until(self.looked + PACE).await;
-                    let heard = tokio::time::timeout(HANGS, self.follower.recv()).await;
-                    self.looked = tokio::time::Instant::now();
-                    heard.map_err(|_| Failed::from("a session hangs"))?
-                }
-            };
-            match heard {
+            let waits = self.follower.is_empty();
+            if waits {
+                tokio::time::sleep_until(self.looked + PACE).await;
+            }
+            let heard = tokio::time::timeout(HANGS, self.follower.recv()).await;
+            if waits {
+                self.looked = tokio::time::Instant::now();
+            }
+            match heard.map_err(|_| Failed::from("a session hangs"))? {
                 Ok(Live::Gone(gone)) => return Err(format!("a session is gone: {gone:?}").into()),
                 Ok(live) => return Ok(live),
                 Err(RecvError::Lagged(_)) => {}

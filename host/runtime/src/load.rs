@@ -1,9 +1,9 @@
 //! Reading a session back: the newest snapshot that holds, and the entries after it; every one verified.
 
-use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
+use futures_util::future::maybe_done;
 use futures_util::poll;
 use rewake_core::codec;
 use rewake_core::entry::Entry;
@@ -99,22 +99,20 @@ pub(crate) async fn fold_on(
 ) -> Result<u64, Unreadable> {
     let mut folded = 0;
     let id = session.id.clone();
-    let mut next = store.read(&id, session.head.seq, PAGE);
+    let mut next = maybe_done(store.read(&id, session.head.seq, PAGE));
     loop {
-        let records = next.await?;
+        (&mut next).await;
+        let records = Pin::new(&mut next).take_output().expect("it was waited for, and is taken once")?;
         let Some(last) = records.last() else { return Ok(folded) };
         // Begun now, so that it is read while this page is folded.
-        next = store.read(&id, last.seq, PAGE);
-        let early = poll!(next.as_mut());
+        next = maybe_done(store.read(&id, last.seq, PAGE));
+        let _ = poll!(&mut next);
         for record in &records {
             let entry = codec::open(&id, session.head, record)?;
             let entry = Arc::new(entry);
             session.apply_shared(&entry)?;
             folded += 1;
             each(entry);
-        }
-        if let Poll::Ready(records) = early {
-            next = Box::pin(ready(records));
         }
     }
 }

@@ -325,7 +325,10 @@ impl Recorder {
             ordinal: self.ordinal,
             function: self.function,
             observed: std::mem::take(&mut self.pending),
-            calls: std::mem::take(&mut self.calls).into_iter().map(named).collect(),
+            calls: std::mem::take(&mut self.calls)
+                .into_iter()
+                .map(|(function, n)| (function.to_owned(), n))
+                .collect(),
             stop: self.stop.take(),
             logs: std::mem::take(&mut self.logs),
             unclaimed: self.replay.finish(),
@@ -335,10 +338,6 @@ impl Recorder {
     fn go_live(&mut self) {
         self.live.send_if_modified(|live| !std::mem::replace(live, true));
     }
-}
-
-fn named((function, count): (&'static str, u64)) -> (String, u64) {
-    (function.to_owned(), count)
 }
 
 /// The bytes that an observation takes in an entry, about.

@@ -111,8 +111,9 @@ impl Driver {
             ) => {
                 return Driven::Again(Again::Store(error.to_string()));
             }
-            // A session that is another host's by now has moved on: what does not fit is not its fault.
-            Fatal::Fault(_) if !self.is_ours().await => return Driven::Again(Again::Lease),
+            // A session that is another host's by now has moved on: what does not fit is not its fault. A store that
+            // cannot be asked does not say whose it is, and the own clock cannot: this host may have been taken for dead.
+            Fatal::Fault(_) if !self.keeper.is_confirmed().await => return Driven::Again(Again::Lease),
             Fatal::Fault(fault) => Gone::Faulted(*fault),
             other => Gone::Failed(other.to_string()),
         };
@@ -122,11 +123,5 @@ impl Driver {
             warn!(%error, "a fault could not be kept");
         }
         Driven::Gone(gone)
-    }
-
-    /// Whether the store says that the session is this host's still. One that cannot be asked does not say so, and the
-    /// own clock cannot: another host may have taken this one for dead.
-    async fn is_ours(&mut self) -> bool {
-        self.keeper.is_confirmed().await
     }
 }

@@ -12,7 +12,6 @@ use rewake_core::fact::Fact;
 use rewake_core::ids::Head;
 use rewake_core::session::Session;
 use rewake_store::{Append, Blob, Projection, SavedState, Store, StoreError};
-
 use tokio::time::Instant;
 
 use super::Fatal;
@@ -117,7 +116,7 @@ impl Ledger {
 
     /// Whether something is not on the disk.
     pub(super) fn is_dirty(&self) -> bool {
-        !self.staged.records.is_empty()
+        self.staged.since.is_some()
     }
 
     /// Since when something is not on the disk; none, if all is.

@@ -10,7 +10,7 @@ mod running;
 mod unwritten;
 
 use std::future::pending;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use rewake_store::{Lease, SavedState, StoreError};
 use rewake_wire::Fault;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 pub(crate) use self::driven::{Again, Driven, Drove, Left};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
@@ -200,9 +200,8 @@ impl Driver {
                 biased;
                 // First, so that a guest with much to say cannot put it off.
                 () = &mut look => {
-                    self.look().await?;
                     let pause = if self.running.is_some() { LOOK } else { REST_LOOK };
-                    look.as_mut().reset(Instant::now() + pause);
+                    self.look(look.as_mut(), pause).await?;
                     false
                 }
                 happened = happens(&mut self.running) => match happened {
@@ -212,8 +211,7 @@ impl Driver {
                 // Who was told here is not told again when the rows are asked for.
                 () = self.wake.notified() => {
                     self.inbox.forget();
-                    self.look().await?;
-                    look.as_mut().reset(Instant::now() + LOOK);
+                    self.look(look.as_mut(), LOOK).await?;
                     true
                 }
                 leave = self.leave.recv() => match self.leaves(leave, until).await? {
@@ -222,16 +220,15 @@ impl Driver {
                 },
                 () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
                 () = reached(until, self.cx.store.now()) => {
-                    self.look().await?;
-                    look.as_mut().reset(Instant::now() + LOOK);
+                    self.look(look.as_mut(), LOOK).await?;
                     true
                 }
             };
         }
     }
 
-    /// Looks at what nobody tells: the lease's end, and the operator's rules.
-    async fn look(&mut self) -> Result<(), Fatal> {
+    /// Looks at what nobody tells: the lease's end, and the operator's rules. Sets the time of the next look.
+    async fn look(&mut self, next: Pin<&mut Sleep>, pause: Duration) -> Result<(), Fatal> {
         if self.keeper.is_due() {
             self.keeper.renew().await?;
         }
@@ -240,6 +237,7 @@ impl Driver {
             self.ruled_anew = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
         }
         self.followers.tidy();
+        next.reset(Instant::now() + pause);
         Ok(())
     }
 

@@ -107,15 +107,10 @@ pub(super) async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> R
     uses.truncate(USES_MAX + 1);
     let mut uses: Vec<Use> = (0u32..)
         .zip(uses)
-        .map(|(index, one)| Use {
-            planned: {
-                let known = recorded.as_ref().and_then(|recorded| known(recorded, index, &one));
-                plan(&imports.cx, one, known)
-            },
-            place: place.at_index(index),
-            start: None,
-            verdict: Verdict::default(),
-            end: None,
+        .map(|(index, one)| {
+            let known = recorded.as_ref().and_then(|recorded| known(recorded, index, &one));
+            let planned = plan(&imports.cx, one, known);
+            Use { planned, place: place.at_index(index), start: None, verdict: Verdict::default(), end: None }
         })
         .collect();
     match &recorded {
@@ -160,15 +155,8 @@ fn claim(imports: &mut StepImports, uses: &mut [Use], recorded: &Recorded) -> Re
     else {
         return Err(imports.recorder.another_call(recorded.seq(), FUNCTION));
     };
-    let is_same = |(one, before): (&Use, &RequestedUse)| {
-        let now = &one.planned;
-        now.arguments == before.arguments && now.name == before.name && now.id == before.id
-    };
-    if uses.len() != before.uses.len() || !uses.iter().zip(&before.uses).all(is_same) {
-        let now: Vec<RequestedUse> = uses.iter().map(|one| one.planned.requested()).collect();
-        if let Some(difference) = difference(&before.uses, &now) {
-            return Err(imports.recorder.differs(seq, FUNCTION, difference.within("uses")));
-        }
+    if let Some(difference) = difference(&before.uses, uses) {
+        return Err(imports.recorder.differs(seq, FUNCTION, difference.within("uses")));
     }
     for ((one, requested), index) in uses.iter_mut().zip(&before.uses).zip(0u32..) {
         // Hook and tool get the very bytes that are recorded, and those hooks judge that are.
@@ -193,9 +181,10 @@ fn known(recorded: &Recorded, index: u32, one: &ToolUse) -> Option<Digest> {
     is_same.then_some(before.arguments)
 }
 
-/// The first field in which two requests differ.
-fn difference(before: &[RequestedUse], now: &[RequestedUse]) -> Option<Difference> {
-    let of_one = |(index, (before, now)): (usize, (&RequestedUse, &RequestedUse))| {
+/// The first field in which what is asked for differs from what was.
+fn difference(before: &[RequestedUse], now: &[Use]) -> Option<Difference> {
+    let of_one = |(index, (before, now)): (usize, (&RequestedUse, &Use))| {
+        let now = &now.planned;
         let input = || {
             // Only the input's meaning is compared; where its parts show no difference, all of it is told.
             let whole = || Difference::of_texts(&before.input, &now.input);
@@ -208,9 +197,11 @@ fn difference(before: &[RequestedUse], now: &[RequestedUse]) -> Option<Differenc
             .or_else(|| Difference::of_texts(&before.id, &now.id).map(|found| found.within("id")))?;
         Some(found.within(&format!("[{index}]")))
     };
-    let shown = |one: &RequestedUse| format!("{} {}", one.name, one.input);
-    let pairs = before.iter().zip(now).enumerate();
-    pairs.into_iter().find_map(of_one).or_else(|| Difference::of_lengths(before, now, shown))
+    before.iter().zip(now).enumerate().find_map(of_one).or_else(|| {
+        let before: Vec<_> = before.iter().map(|one| (&one.name, &one.input)).collect();
+        let now: Vec<_> = now.iter().map(|one| (&one.planned.name, &one.planned.input)).collect();
+        Difference::of_lengths(&before, &now, |(name, input)| format!("{name} {input}"))
+    })
 }
 
 /// Has every use judged, by hooks and where they want it by people. Uses that are further are only told
