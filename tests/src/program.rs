@@ -237,9 +237,13 @@ impl Program {
 
     /// How often a line stands in a file of a session's workspace.
     pub fn lines(&self, id: &str, name: &str, line: &str) -> usize {
+        self.file(id, name).lines().filter(|found| *found == line).count()
+    }
+
+    /// A file of a session's workspace; nothing, if there is none.
+    pub fn file(&self, id: &str, name: &str) -> String {
         let path = self.data().join("workspaces").join(id).join(name);
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().filter(|found| *found == line).count()
+        std::fs::read_to_string(path).unwrap_or_default()
     }
 }
 

@@ -42,6 +42,9 @@ pub struct Sandbox {
     pub call_bytes_max: usize,
     /// Kept until nothing is done with files any more that the instance began.
     pub while_busy: Option<Arc<dyn Any + Send + Sync>>,
+    /// Files are used then and there, not on threads that may wait: all in one order, as a simulation needs it. What
+    /// else the thread has to do waits meanwhile.
+    pub files_in_place: bool,
 }
 
 /// A host directory under a guest's name.
@@ -109,7 +112,7 @@ impl Data {
             capture,
             imports,
             call_bytes_max: sandbox.call_bytes_max,
-            opened: Opened::new(sandbox.mounts.clone(), sandbox.while_busy.clone()),
+            opened: Opened::new(sandbox),
             pace: Pace(Instant::now()),
         })
     }

@@ -189,6 +189,11 @@ pub trait Imports: Any + Send {
         refused("wasi:filesystem")
     }
 
+    /// Waits until the guest may change a file; asked before every use that may, and is performed.
+    fn file_may_change(&mut self) -> BoxFuture<'_, Result<()>> {
+        refuse("wasi:filesystem")
+    }
+
     /// Told what came of a use of a file that was performed, or refused.
     fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
         let _ = (asked, answer);

@@ -217,6 +217,7 @@ mod tests {
                     output_bytes_max: 0,
                     call_bytes_max: 1 << 20,
                     while_busy: None,
+                    files_in_place: false,
                 };
                 let data = Data::new(&sandbox, Box::new(Nothing)).unwrap();
                 let mut store = crate::store(&engine, data);

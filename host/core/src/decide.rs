@@ -66,7 +66,7 @@ pub struct Advance {
     pub seed: Seed,
     /// A guest is running: the step, or hooks that fire.
     pub running: bool,
-    /// The open step's start or re-run was committed by this host and it has not been run since.
+    /// The open step's start or re-run is of this host, and it has not been run since.
     pub ready: bool,
 }
 
@@ -110,7 +110,7 @@ pub enum StepOutcome {
     },
 }
 
-/// What is to be appended, and what is to be done once it is durable.
+/// What is to be appended, and what is to be done then.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
     /// One transaction's entries, in order; may be none.

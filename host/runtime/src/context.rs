@@ -57,6 +57,8 @@ pub(crate) struct SessionContext {
     pub(crate) running: Arc<RwLock<()>>,
     /// Until when the session is this host's.
     pub(crate) held: Arc<Held>,
+    /// See [`Sandbox::files_in_place`].
+    pub(crate) files_in_place: bool,
 }
 
 impl SessionContext {
@@ -120,6 +122,7 @@ impl SessionContext {
             output_bytes_max: OUTPUT_BYTES_MAX,
             call_bytes_max: CALL_BYTES_MAX,
             while_busy: busy.map(|busy| busy as _),
+            files_in_place: self.files_in_place,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use rewake_bindings::{Data, FileAnswer, FileUse, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
@@ -81,6 +82,13 @@ impl Imports for Plain {
         Ok(None)
     }
 
+    fn file_may_change(&mut self) -> BoxFuture<'_, wasmtime::Result<()>> {
+        Box::pin(async move {
+            self.requests.until_held().await;
+            Ok(())
+        })
+    }
+
     fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
         self.files.note(asked, answer);
         Ok(())
@@ -94,7 +102,7 @@ impl Imports for Plain {
     fn http_fetch(
         &mut self,
         request: http::Request,
-    ) -> futures_util::future::BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
+    ) -> BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
         Box::pin(async move { Ok(self.requests.fetch(request).await) })
     }
 }
@@ -132,6 +140,7 @@ pub(crate) async fn list_tools(
         output_bytes_max: 16 << 10,
         call_bytes_max: 1 << 20,
         while_busy: None,
+        files_in_place: false,
     };
     let imports = Plain::default();
     run(components, component, sandbox, imports, &engine, component.limits.timeout_ms, async |store| {

@@ -116,6 +116,7 @@ struct Inner {
     snapshot_entries: u64,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    files_in_place: bool,
     components: Arc<Components>,
     models: Arc<Models>,
     egress: Arc<Egress>,
@@ -127,28 +128,32 @@ struct Inner {
     arrivals: OnceCell<()>,
 }
 
+/// What a host has of its machine.
+struct Machine {
+    /// May be other hosts' too.
+    components: Arc<Components>,
+    clock: Arc<dyn Clock>,
+    /// See [`Sandbox::files_in_place`](rewake_bindings::Sandbox).
+    files_in_place: bool,
+}
+
 impl Host {
     /// Opens a host over a store. Writes nothing yet.
     ///
     /// # Errors
     /// If the operator's rules are not as they must be, or the engines cannot be had.
     pub fn open(config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
-        let (rules, read) = read_rules(config)?;
+        let (_, read) = read_rules(config)?;
         let compiler = Compiler::new(config.compiler.clone(), read.limits.compile.over(config.compile));
         let components = Components::open(&config.cache, compiler)
             .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:#}")))?;
-        Host::over(config, store, components, Arc::new(MachineClock), rules, &read)
+        let clock = Arc::new(MachineClock);
+        Host::over(config, store, Machine { components, clock, files_in_place: false })
     }
 
-    /// A host over components that may be others' too.
-    fn over(
-        config: &Config,
-        store: Arc<dyn Store>,
-        components: Arc<Components>,
-        clock: Arc<dyn Clock>,
-        rules: RulesFile,
-        read: &Rules,
-    ) -> Result<Host, HostError> {
+    fn over(config: &Config, store: Arc<dyn Store>, machine: Machine) -> Result<Host, HostError> {
+        let Machine { components, clock, files_in_place } = machine;
+        let (rules, read) = read_rules(config)?;
         let id =
             HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
         let authorities = read.authorities().map_err(HostError::Rules)?;
@@ -163,6 +168,7 @@ impl Host {
             snapshot_entries: config.snapshot_entries.max(1),
             store,
             clock,
+            files_in_place,
             components,
             models: Arc::new(Models::default()),
             egress: Arc::new(egress),

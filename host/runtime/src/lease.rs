@@ -35,8 +35,8 @@ impl Default for Held {
 }
 
 impl Held {
-    /// Waits until a request may leave: the lease outlasts the margin. If it was lost, who waits is dropped by the
-    /// driver; if the process only stood still, the driver renews it.
+    /// Waits until a request may leave or a file be changed: the lease outlasts the margin. If it was lost, who waits
+    /// is dropped by the driver; if the process only stood still, the driver renews it.
     pub(crate) async fn wait(&self, clock: &dyn Clock) {
         while clock.boot_ms() >= self.0.load(Ordering::Acquire) {
             tokio::time::sleep(LOOK).await;

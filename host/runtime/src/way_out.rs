@@ -19,7 +19,7 @@ use crate::lease::Held;
 pub(crate) struct WayOut {
     pub(crate) egress: Arc<Egress>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Until when the session is this host's: a guest may be in the middle of many requests when it is not any more.
+    /// Until when the session is this host's.
     pub(crate) held: Arc<Held>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) bundle: String,
@@ -52,6 +52,14 @@ impl Requests {
         self.made
     }
 
+    /// Waits until the guest may begin something outside: its session is this host's for a margin more. A guest that
+    /// runs may be in the middle of many such things when it is not.
+    pub(crate) async fn until_held(&self) {
+        if let Some(way_out) = &self.way_out {
+            way_out.held.wait(way_out.clock.as_ref()).await;
+        }
+    }
+
     /// Sends a request, if it is granted.
     pub(crate) async fn fetch(&mut self, request: http::Request) -> Result<http::Response, http::Error> {
         let call = call_in(request);
@@ -68,11 +76,9 @@ impl Requests {
             error: Some("it was cut off".into()),
         });
         let since = Instant::now();
+        self.until_held().await;
         let result = match &self.way_out {
-            Some(way_out) => {
-                way_out.held.wait(way_out.clock.as_ref()).await;
-                way_out.egress.fetch(&way_out.pass(None), &call).await
-            }
+            Some(way_out) => way_out.egress.fetch(&way_out.pass(None), &call).await,
             None => Err(HttpFailure::Denied("nothing is granted while a component lists its tools".into())),
         };
         if let Some(made) = self.made.last_mut() {

@@ -178,6 +178,25 @@ fn in_the_middle_of_a_tool_s_requests() {
     assert_eq!(events.learned()[0], ["use-1: unknown: "]);
 }
 
+/// Guests in the middle of many changes of files, side by side and so in tasks of their own, change nothing more when
+/// the process goes on: but for what one of them was just doing, as a disk cannot be interrupted.
+fn in_the_middle_of_tools_files() {
+    let many = json!({ "path": "/workspace/log", "lines": 500, "pause_ms": 100 });
+    let uses: Vec<Value> = (0..4).map(|_| json!({ "name": "append_lines", "input": many })).collect();
+    let is_now = |program: &Program, id: &str| program.lines(id, "log", "5") == 4;
+    let mut stopped = stopped(scripted(), &json!([call(&uses)]), "some lines", is_now);
+    let written = stopped.program.file(&stopped.id, "log").lines().count();
+    let second = stopped.taken_over();
+    stopped.first.signal(Signal::CONT);
+    let Stopped { program, id, first, .. } = stopped;
+    first.end().expect(1).says(&["has taken", "over"]);
+    let more = program.file(&id, "log").lines().count() - written;
+    assert!(more <= 1, "{more} lines of guests whose session is another's");
+    second.end().expect(0);
+    let events = program.check(&id);
+    assert!(events.learned()[0].iter().all(|line| line.contains(": unknown: ")), "{:?}", events.learned());
+}
+
 /// The second process is done when the first goes on: it takes the session up again, and shows what came of it.
 fn when_the_other_has_finished() {
     let ops = json!([call(&[append("append_once", "one", CALL_MS)]), { "op": "say", "text": "on" }]);
@@ -230,13 +249,14 @@ fn in_the_middle_of_a_commit() {
 
 #[test]
 fn a_process_that_stood_still_for_longer_than_its_lease_does_nothing_more() {
-    let places: [(&str, fn()); 8] = [
+    let places: [(&str, fn()); 9] = [
         ("while a tool of class once runs", while_a_tool_of_class_once_runs),
         ("while a tool of class idempotent runs", while_a_tool_of_class_idempotent_runs),
         ("while a hook judges", while_a_hook_judges),
         ("while a model answers", while_a_model_answers),
         ("before an append", before_an_append),
         ("in the middle of a tool's requests", in_the_middle_of_a_tool_s_requests),
+        ("in the middle of tools' files", in_the_middle_of_tools_files),
         ("when the other has finished", when_the_other_has_finished),
         ("in the middle of a commit", in_the_middle_of_a_commit),
     ];

@@ -241,6 +241,25 @@ async fn a_refused_state_is_a_fault() {
     assert!(Running::try_load(&world.host(), &id).await.is_err());
 }
 
+/// A20, R5: the same of a state that was saved a moment before: what led to it is on the disk, and the fault names an
+/// entry that is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_is_refused_at_once_is_a_fault() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let once = json!({ "name": "append_once", "input": { "path": "/workspace/log", "line": "one" } });
+    let ops =
+        json!([{ "op": "more" }, { "op": "tools", "uses": [once] }, { "op": "spoil" }, { "op": "more" }]);
+    let outcome = world.run(&id, &ops.to_string()).await;
+    let Outcome::Gone(Gone::Faulted(fault)) = outcome else { panic!("no fault: {outcome:?}") };
+    assert_eq!(fault.reason, "state_refused");
+    assert!(fault.detail.contains("it is spoilt"), "{}", fault.detail);
+    let events = world.events(&id).await;
+    assert_eq!(events.kinds().last(), Some(&"step.started"), "{:?}", events.kinds());
+    assert_eq!(fault.seq, Some(events.last("step.started").seq));
+    assert_eq!((events.count("step.started"), events.count("tool.completed")), (3, 1));
+}
+
 /// A step of turn 2 completes, and saves what a newer version of the harness would.
 async fn save_as_version_7(world: &World, id: &SessionId, n: u64) {
     let store = world.store.as_ref();

@@ -29,9 +29,12 @@ impl FaultStore {
         if self.is_swallowed(&append) {
             return Ok(());
         }
-        let begins = append.records.iter().any(|record| {
-            record.kind == "call.retried" || record.kind.ends_with(".started") && record.place.step > 0
-        });
+        // A step's own start begins nothing that shows outside.
+        let is_start = |kind: &str| kind.ends_with(".started") && kind != "step.started";
+        let begins = append
+            .records
+            .iter()
+            .any(|record| record.kind == "call.retried" || is_start(&record.kind) && record.place.step > 0);
         let (answer, answered) = oneshot::channel();
         self.join(Member { session, append, answer }).await;
         // Who answers was killed, if nobody does.

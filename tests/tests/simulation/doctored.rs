@@ -40,7 +40,7 @@ fn plan() -> Plan {
 fn good(stage: &Stage) -> Evidence {
     // A second host, and a call that is tried again.
     let faults = vec![Listed { kind: "tool.started", nth: 1, fault: Fault::KillSoon(10) }];
-    let ran = run(stage, 0, &plan(), With { faults: Which::Listed(faults), lie: None });
+    let ran = run(stage, 0, &plan(), With { faults: Which::Listed(faults, vec![]), lie: None });
     assert_eq!(judge(stage, &plan(), &ran), Ok(()), "{:#?}", ran.actions);
     ran.evidence[0].clone()
 }
@@ -192,12 +192,12 @@ const DOCTORINGS: &[Doctoring] = &[
         (begun.at_ms, begun.excused_ms) = (begun.asked_ms + 2 * LEASE_MS, LEASE_MS);
     }),
     ("takeovers", "an effect begins when another has the session", |evidence| {
-        let Begun { host, at_ms, .. } = evidence.begun[0];
-        evidence.takeovers.push(Takeover { from: host, at_ms });
+        let Begun { host, epoch, at_ms, .. } = evidence.begun[0];
+        evidence.takeovers.push(Takeover { from: host, epoch: epoch + 1, at_ms });
     }),
     ("takeovers", "who takes over does not wait a margin", |evidence| {
-        let Begun { host, at_ms, .. } = evidence.begun[0];
-        evidence.takeovers.push(Takeover { from: host, at_ms: at_ms + 2 * MARGIN_MS });
+        let Begun { host, epoch, at_ms, .. } = evidence.begun[0];
+        evidence.takeovers.push(Takeover { from: host, epoch: epoch + 1, at_ms: at_ms + 2 * MARGIN_MS });
     }),
     ("own effects", "a host does what another has announced", |evidence| evidence.begun[0].host += 1),
     ("clocks", "a session's time goes back", |evidence| {
@@ -273,7 +273,7 @@ fn a_clock_that_stands_still_is_noticed() {
     let stage = Stage::new();
     let faults = vec![Listed { kind: "tool.started", nth: 1, fault: Fault::TakenOver(LEASE_GONE_MS) }];
     for (lie, notices) in [(Some(Lie::Clock), Some("margins: host 1 began")), (None, None)] {
-        let ran = run(&stage, 0, &plan(), With { faults: Which::Listed(faults.clone()), lie });
+        let ran = run(&stage, 0, &plan(), With { faults: Which::Listed(faults.clone(), vec![]), lie });
         let judged = judge(&stage, &plan(), &ran);
         let holds =
             notices.map_or(judged == Ok(()), |why| judged.as_ref().is_err_and(|got| got.starts_with(why)));

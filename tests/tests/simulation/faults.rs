@@ -5,6 +5,7 @@ use rewake_runtime::lease::{LEASE_MS, MARGIN_MS};
 use rewake_tests::chooser::Chooser;
 
 use crate::plan::Walls;
+use crate::sim::LOOKS;
 
 /// Longer than a lease lasts.
 pub(crate) const LEASE_GONE_MS: u64 = 60_000;
@@ -96,8 +97,9 @@ pub(crate) enum Which {
     Nothing,
     /// What the seed draws.
     Drawn,
-    /// Exactly these, in its first session. Whoever stands still goes on when nothing else moves.
-    Listed(Vec<Listed>),
+    /// Exactly these, in its first session: faults of appends, and of the `nth` renewal of its lease (from 1). Whoever
+    /// stands still goes on when nothing else moves.
+    Listed(Vec<Listed>, Vec<(u32, Renewal)>),
 }
 
 /// What is still to go wrong with a session.
@@ -107,6 +109,8 @@ pub(crate) struct Faults {
     left: u64,
     odds: u64,
     listed: Option<Vec<Listed>>,
+    /// Faults of renewals, and how many renewals of each are left until then.
+    renewals: Vec<(u32, Renewal)>,
     /// Only what is of this session alone.
     is_confined: bool,
     walls: Walls,
@@ -116,8 +120,11 @@ impl Faults {
     pub(crate) fn new(mut chooser: Chooser, which: &Which, walls: Walls) -> Self {
         let left = if matches!(which, Which::Drawn) { 1 + chooser.below(6) } else { 0 };
         let odds = *chooser.pick(&[4, 8, 16]);
-        let listed = if let Which::Listed(listed) = which { Some(listed.clone()) } else { None };
-        Faults { chooser, left, odds, listed, is_confined: false, walls }
+        let (listed, renewals) = match which {
+            Which::Listed(listed, renewals) => (Some(listed.clone()), renewals.clone()),
+            Which::Nothing | Which::Drawn => (None, Vec::new()),
+        };
+        Faults { chooser, left, odds, listed, renewals, is_confined: false, walls }
     }
 
     /// Nothing happens to the process that other sessions live in; and if this session is one of those, nothing at all.
@@ -191,7 +198,8 @@ impl Faults {
     /// What goes wrong when a lease is renewed.
     pub(crate) fn at_renewal(&mut self) -> Option<Renewal> {
         if !self.strikes(6) {
-            return None;
+            self.renewals.iter_mut().for_each(|(left, _)| *left = left.wrapping_sub(1));
+            return self.renewals.iter().find(|(left, _)| *left == 0).map(|(_, renewal)| *renewal);
         }
         Some(match self.chooser.below(6) {
             _ if self.is_confined => Renewal::Fails(self.standstill_ms()),
@@ -202,11 +210,11 @@ impl Faults {
         })
     }
 
-    /// At which of the two looks at the clock that follow an append the process then stands still, and for how long:
-    /// between the check of the lease and the act.
+    /// At which of the looks at the clock that follow an append the process then stands still, and for how long: between
+    /// the check of the lease and the act.
     pub(crate) fn at_check(&mut self) -> Option<(u32, u64)> {
         (!self.is_confined && self.strikes(20)).then(|| {
-            let nth = if self.chooser.one_in(3) { 1 } else { 2 };
+            let nth = 1 + u32::try_from(self.chooser.below(LOOKS.into())).unwrap_or(0);
             (nth, self.standstill_ms())
         })
     }

@@ -1,16 +1,14 @@
-//! Bugs that seeds have found, each as the shortest course that shows it: a plan and the places of its faults, so that
-//! they hold whatever seeds come to mean.
-
-use std::collections::BTreeMap;
+//! Bugs that seeds have found, each as the shortest course that shows it, and rules that seeds rarely need: a plan and the
+//! places of its faults, which hold whatever seeds come to mean.
 
 use rewake_core::entry::Entry;
 use rewake_core::fact::Fact;
-use rewake_core::limits::CRASHED_LOADS_MAX;
+use rewake_core::limits::{CRASHED_LOADS_MAX, RERUNS_MAX};
 
-use crate::faults::{Fault, Listed, Which};
-use crate::plan::{People, Plan, Talk, Walls};
+use crate::faults::{Fault, Listed, Renewal, Which};
+use crate::plan::{LOG, People, Plan, Talk, Walls};
 use crate::run::{Ran, With, run};
-use crate::seeds::{judge, one};
+use crate::seeds::judge;
 use crate::stage::Stage;
 
 /// A bundle without hooks.
@@ -26,11 +24,16 @@ fn listed(kind: &'static str, nth: u32, fault: Fault) -> Listed {
 
 /// Runs messages of a bundle with these faults, and judges what is left.
 fn held(bundle: usize, messages: &[String], faults: Vec<Listed>) -> Ran {
+    renewed(bundle, messages, faults, vec![])
+}
+
+/// The same, with faults of renewals too.
+fn renewed(bundle: usize, messages: &[String], faults: Vec<Listed>, renewals: Vec<(u32, Renewal)>) -> Ran {
     let stage = Stage::new();
     let messages = messages.to_vec();
     let sessions = vec![Talk { nth: 0, bundle, people: People::Calm, messages }];
     let plan = Plan { snapshot_entries: 1_000, walls: Walls::Steady, sessions };
-    let ran = run(&stage, 0, &plan, With { faults: Which::Listed(faults), lie: None });
+    let ran = run(&stage, 0, &plan, With { faults: Which::Listed(faults, renewals), lie: None });
     let judged = judge(&stage, &plan, &ran);
     assert_eq!(judged, Ok(()), "{:#?}", ran.actions);
     ran
@@ -54,11 +57,34 @@ fn a_stale_host_sets_no_fault() {
     assert_eq!(ends(&ran), ["completed", "completed", "completed"]);
 }
 
-/// The same, where the host that stood still could not renew its lease either: it was not told that the session is
-/// another's, and took no answer for its own. As a seed, since faults of renewals have no place in a list.
+/// The same (seed 121929), where the host that stood still can renew no lease either: it is not told that the session is
+/// another's, and must not take no answer for its own.
 #[test]
 fn a_stale_host_that_cannot_ask_sets_no_fault() {
-    one(&Stage::new(), 121_929, &mut BTreeMap::new());
+    let say = |text: &str| {
+        format!(r#"[{{"op":"say","text":"{text}"}},{{"op":"more"}},{{"op":"say","text":"on"}}]"#)
+    };
+    let ran = renewed(
+        PLAIN,
+        &[say("one"), say("two"), say("three")],
+        vec![listed("turn.completed", 1, Fault::KillAfter), listed("turn.started", 2, Fault::Seized)],
+        vec![(1, Renewal::Fails(1_000_000))],
+    );
+    assert!(ran.actions.iter().any(|line| line == "host 2 goes on"), "{:#?}", ran.actions);
+    assert_eq!(ends(&ran), ["completed", "completed", "completed"]);
+}
+
+/// R0 (seed 159523): a tool in the middle of its call wrote a file after its machine had slept, while a renewal came
+/// back, for so long that nothing more was begun by it.
+#[test]
+fn a_tool_s_files_wait_for_the_lease() {
+    let input = format!(r#"{{"path":"{LOG}","line":"late","before_ms":5000}}"#);
+    let message = format!(r#"[{{"op":"tools","uses":[{{"name":"append_once","input":{input}}}]}}]"#);
+    let ran = renewed(PLAIN, &[message], vec![], vec![(1, Renewal::LateBack(9_000))]);
+    let [begun] = &ran.evidence[0].begun[..] else { panic!("{:#?}", ran.actions) };
+    // It was renewed once more, and then written.
+    assert!(begun.asked_ms > 9_000 && begun.at_ms >= begun.asked_ms, "{begun:?}");
+    assert_eq!(ends(&ran), ["completed"]);
 }
 
 /// R5 (seeds 8055 and 11209): a session with a hook on its start or its prompts, whose hosts were killed six times
@@ -89,6 +115,24 @@ fn a_turn_that_comes_to_no_step_is_given_up() {
     let first = listed("step.started", 1, Fault::KillBefore);
     let ran = held(RESUMED, &[say("one"), say("two")], kills.chain([first]).collect());
     assert_eq!(ends(&ran), ["loads", "completed"]);
+}
+
+/// R2, R5: a step's start is written with what the step first records, but for the first after a load: so a later step
+/// that kills its host is the one that is tried again and given up, and not the one before it.
+#[test]
+fn a_later_step_that_kills_its_host_is_given_up() {
+    let message = r#"[{"op":"say","text":"one"},{"op":"more"},{"op":"say","text":"two"},{"op":"more"},
+        {"op":"title","text":"three"}]"#;
+    let ran = held(PLAIN, &[message.to_owned()], vec![]);
+    let rides = "step.completed step.started agent.title";
+    assert!(ran.actions.iter().any(|line| line.ends_with(rides)), "{:#?}", ran.actions);
+
+    let kills = (1..=RERUNS_MAX + 2).map(|nth| listed("agent.title", nth, Fault::KillBefore));
+    let ran = held(PLAIN, &[message.to_owned()], kills.collect());
+    assert_eq!(ends(&ran), ["reruns"]);
+    let rerun = ran.evidence[0].entries.iter().filter(|entry| matches!(entry.fact, Fact::StepRerun(_)));
+    let steps: Vec<u32> = rerun.map(|entry| entry.place.step).collect();
+    assert_eq!(steps, [2, 3, 3, 3]);
 }
 
 /// How its turns ended.

@@ -33,8 +33,7 @@ pub(crate) fn margins(evidence: &Evidence) -> Checked {
 /// clocks that go alike.
 pub(crate) fn takeovers(evidence: &Evidence) -> Checked {
     for taken in &evidence.takeovers {
-        let of_before =
-            |begun: &&crate::scene::Begun| begun.host == taken.from && begun.asked_ms <= taken.at_ms;
+        let of_before = |begun: &&crate::scene::Begun| begun.host == taken.from && begun.epoch < taken.epoch;
         for begun in evidence.begun.iter().filter(of_before) {
             let looked_ms = begun.at_ms - begun.excused_ms;
             ensure(looked_ms + 2 * MARGIN_MS < taken.at_ms, || {

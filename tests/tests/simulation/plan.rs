@@ -139,8 +139,11 @@ fn operation(chooser: &mut Chooser, turn: u64, at: u64) -> Value {
 /// A use of a tool. What tools write is different for every use, so that what was written can be counted.
 fn one_use(chooser: &mut Chooser, turn: u64, at: u64, nth: u64) -> Value {
     let sleep_ms = *chooser.pick(&[0, 0, 1, 20, 700]);
+    // Long after it was begun, so that its lease has to be renewed by then.
+    let before_ms = *chooser.pick(&[0, 0, 0, 0, 0, 1, 600, 5_000]);
     let append = |name: &str| {
-        let input = json!({ "path": LOG, "line": format!("{name} {turn}.{at}.{nth}"), "sleep_ms": sleep_ms });
+        let line = format!("{name} {turn}.{at}.{nth}");
+        let input = json!({ "path": LOG, "line": line, "before_ms": before_ms, "sleep_ms": sleep_ms });
         json!({ "name": name, "input": input })
     };
     match chooser.below(12) {
@@ -235,5 +238,8 @@ tool = "append_once"
 input = {{ path = "{LOG}", line = "append_once model" }}
 "#
     );
-    Draft::new(&format!("test/{name}")).harness("harness_script").tools("tool_probe", "rw").model(&replies)
+    // Longer than a tool sleeps and then waits for its lease.
+    let limits = "timeout = \"30s\"";
+    let draft = Draft::new(&format!("test/{name}")).harness("harness_script");
+    draft.tools_within("tool_probe", "rw", limits).model(&replies)
 }

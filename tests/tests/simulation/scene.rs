@@ -15,8 +15,9 @@ use crate::people::{Crowd, View};
 use crate::plan::{Purpose, Talk, Walls, choices};
 use crate::stage::{Template, log_path};
 
-/// What a host has written to begin something has been begun so soon, or late.
-const BEGINS_MS: u64 = 5;
+/// What a host has written to begin has been done so soon, but for what waits for its lease: longer than a tool sleeps
+/// before it writes anything.
+const BEGINS_MS: u64 = 6_000;
 
 /// An append that the store took.
 #[derive(Clone, Debug)]
@@ -42,12 +43,16 @@ pub(crate) struct Begun {
     pub(crate) excused_ms: u64,
     /// When its host had asked for the lease that it was given.
     pub(crate) asked_ms: u64,
+    /// Which lease of the session that was.
+    pub(crate) epoch: u64,
 }
 
 /// A session was taken over from a host that lived, without its doing.
 #[derive(Clone, Debug)]
 pub(crate) struct Takeover {
     pub(crate) from: u32,
+    /// The lease of whoever took it.
+    pub(crate) epoch: u64,
     /// When, in milliseconds since the beginning.
     pub(crate) at_ms: u64,
 }
@@ -57,6 +62,8 @@ pub(crate) struct Takeover {
 pub(crate) struct Hold {
     /// When it had asked for the lease that it was given last.
     pub(crate) asked_ms: u64,
+    /// Which lease of the session that is.
+    epoch: u64,
     /// How long all had stood still by then, when it last looked at its lease to begin something.
     pub(crate) checked_leapt_ms: u64,
     log: PathBuf,
@@ -130,18 +137,24 @@ impl Scene {
     }
 
     /// A host was given the lease that it had asked for.
-    pub(crate) fn held(&mut self, host: u32, asked_ms: u64, leapt_ms: u64, data: &Path) {
+    pub(crate) fn held(&mut self, host: u32, epoch: u64, asked_ms: u64, leapt_ms: u64, data: &Path) {
         let hold = self.holds.entry(host).or_insert_with(|| Hold {
             asked_ms,
+            epoch,
             checked_leapt_ms: leapt_ms,
             log: log_path(data, host, &self.id),
             read_bytes: 0,
             hot_until_ms: 0,
         });
-        (hold.asked_ms, hold.checked_leapt_ms) = (asked_ms, leapt_ms);
+        (hold.epoch, hold.asked_ms, hold.checked_leapt_ms) = (epoch, asked_ms, leapt_ms);
     }
 
-    /// A host looks at its lease, to begin something.
+    /// Whether a host has written that it begins something, a short time ago.
+    pub(crate) fn has_begun(&self, host: u32) -> bool {
+        self.holds.get(&host).is_some_and(|hold| hold.hot_until_ms > 0)
+    }
+
+    /// A host looks at its lease.
     pub(crate) fn checks(&mut self, host: u32, leapt_ms: u64) {
         if let Some(hold) = self.holds.get_mut(&host) {
             hold.checked_leapt_ms = leapt_ms;
@@ -165,7 +178,7 @@ impl Scene {
                 hold.hot_until_ms = 0;
             }
             let excused_ms = leapt_ms - hold.checked_leapt_ms;
-            let (host, asked_ms) = (*host, hold.asked_ms);
+            let (host, asked_ms, epoch) = (*host, hold.asked_ms, hold.epoch);
             let lines = hold.new_lines();
             self.begun.extend(lines.into_iter().map(|line| Begun {
                 line,
@@ -173,6 +186,7 @@ impl Scene {
                 at_ms,
                 excused_ms,
                 asked_ms,
+                epoch,
             }));
         }
     }

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use rewake_core::ids::{HostId, SessionId};
 use rewake_runtime::live::Gone;
 use rewake_runtime::{HostError, Loaded};
-use rewake_store::{Append, Journal as _, Leases as _, MemoryStore, StoreError};
+use rewake_store::{Append, Journal as _, Lease, Leases as _, MemoryStore, StoreError};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -23,8 +23,9 @@ use crate::time::Time;
 
 /// Time passes only when nothing is left to do: whoever sleeps this long sleeps until then.
 pub(crate) const QUIET: Duration = Duration::from_millis(1);
-/// How often a host looks at its lease between an append and what it then begins.
-const LOOKS: u32 = 2;
+/// How often a host looks at its lease between an append and what it then does: its driver before the tool is called and
+/// after, if that did not wait, and the tool when it opens its file, and when it writes.
+pub(crate) const LOOKS: u32 = 4;
 
 /// What whoever runs the hosts is told.
 pub(crate) enum Signal {
@@ -186,10 +187,10 @@ impl Sim {
         self.lock().see(false);
     }
 
-    /// A host looks at its boot clock. It may stand still right after.
+    /// A host looks at its boot clock, and so at its leases. It may stand still right after.
     pub(crate) fn boot_ms(&self, host: u32) -> u64 {
         let mut state = self.lock();
-        if state.checks.contains_key(&host) {
+        if state.scenes.iter().any(|scene| scene.has_begun(host)) {
             state.see(false);
         }
         let leapt_ms = state.time.leapt_ms();
@@ -197,11 +198,11 @@ impl Sim {
         let told_ms = if state.lie == Some(Lie::Clock) { state.time.awake_ms() } else { now_ms };
         let State { scenes, checks, looked_ms, .. } = &mut *state;
         looked_ms.insert(host, now_ms);
+        scenes.iter_mut().for_each(|scene| scene.checks(host, leapt_ms));
         let mut standstill = None;
         if let Some(checks) = checks.get_mut(&host) {
             for check in checks.iter_mut() {
                 check.looks += 1;
-                scenes[check.session].checks(host, leapt_ms);
                 let due = check.standstill.filter(|(nth, _)| *nth == check.looks);
                 scenes[check.session].disturbances += u64::from(due.is_some());
                 standstill = standstill.or(due);
@@ -361,7 +362,14 @@ impl Sim {
     }
 
     /// A session's lease was given to a host that had asked for it at some time.
-    pub(crate) fn given(&self, session: usize, host: u32, asked_ms: u64, before: Option<&HostId>) {
+    pub(crate) fn given(
+        &self,
+        session: usize,
+        host: u32,
+        lease: &Lease,
+        asked_ms: u64,
+        before: Option<&HostId>,
+    ) {
         let mut state = self.lock();
         // What was begun before was begun by what the host knew then.
         state.see(false);
@@ -374,9 +382,9 @@ impl Sim {
             && !dead.contains(id)
             && !scene.believed_dead.contains(id)
         {
-            scene.takeovers.push(Takeover { from: *from, at_ms: time.now_ms() });
+            scene.takeovers.push(Takeover { from: *from, epoch: lease.epoch, at_ms: time.now_ms() });
         }
-        scene.held(host, asked_ms, time.leapt_ms(), &self.data);
+        scene.held(host, lease.epoch, asked_ms, time.leapt_ms(), &self.data);
     }
 
     /// When a host last looked at its boot clock, in milliseconds since the beginning.

@@ -121,7 +121,7 @@ impl Stage {
         }
         drop(workspaces);
         let config = Config { snapshot_entries, data: folder(self.data(), n), ..self.config.clone() };
-        Host::open_by(&self.bench, &config, store, clock).expect("a host")
+        Host::open_simulated(&self.bench, &config, store, clock).expect("a host")
     }
 
     /// A store that holds nothing but these sessions. Their components are ready, so that their bundles' files are

@@ -43,8 +43,8 @@ impl FaultStore {
         let lease = sim.inner.acquire(id, host, ttl_ms, &|host| dead.contains(host)).await;
         let got = lease.as_ref().map_or_else(ToString::to_string, |lease| lease.epoch.to_string());
         sim.note(format!("host {n} acquires {session}: {got}"));
-        if lease.is_ok() {
-            sim.given(session, *n, asked_ms, before.as_ref());
+        if let Ok(lease) = &lease {
+            sim.given(session, *n, lease, asked_ms, before.as_ref());
         }
         if killed == Some(true) {
             sim.count("killed after a lease");
@@ -80,8 +80,8 @@ impl FaultStore {
         }
         sim.set_clock(*host);
         let renewed = sim.inner.renew(lease, ttl_ms).await;
-        if renewed.is_ok() {
-            sim.given(session, *host, asked_ms, None);
+        if let Ok(lease) = &renewed {
+            sim.given(session, *host, lease, asked_ms, None);
         }
         if let Some(Renewal::LateBack(ms)) = fault {
             sim.leap(ms);

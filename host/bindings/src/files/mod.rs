@@ -13,7 +13,6 @@ mod streams;
 mod tree;
 mod volume;
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{FsError, FsResult};
 use wasmtime_wasi_io::bindings::wasi::io::streams as wasi_streams;
 
-use crate::data::{Access, Data, Mount, Pace};
+use crate::data::{Access, Data, Mount, Pace, Sandbox};
 use crate::imports::Imports;
 use disk::Node;
 use performing::Performing;
@@ -66,6 +65,34 @@ pub enum FileOp {
     Unlink,
     Symlink,
     Link,
+}
+
+impl FileUse {
+    /// Whether something may be changed by it.
+    fn may_change(&self) -> bool {
+        match self.op {
+            // The words are `how_words`'.
+            FileOp::Open => self.detail.split(' ').any(|word| matches!(word, "create" | "truncate")),
+            FileOp::Write
+            | FileOp::SetSize
+            | FileOp::SetTimes
+            | FileOp::CreateDirectory
+            | FileOp::RemoveDirectory
+            | FileOp::Rename
+            | FileOp::Unlink
+            | FileOp::Symlink
+            | FileOp::Link => true,
+            FileOp::Stat
+            | FileOp::StatAt
+            | FileOp::Read
+            | FileOp::ReadDirectory
+            | FileOp::ReadLink
+            | FileOp::Hash
+            | FileOp::HashAt
+            | FileOp::IsSame
+            | FileOp::Sync => false,
+        }
+    }
 }
 
 /// One use of a file.
@@ -189,8 +216,9 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(mounts: Vec<Mount>, while_busy: Option<Arc<dyn Any + Send + Sync>>) -> Opened {
-        let performing = Performing::new(while_busy);
+    pub(crate) fn new(sandbox: &Sandbox) -> Opened {
+        let performing = Performing::new(sandbox.while_busy.clone(), sandbox.files_in_place);
+        let mounts = sandbox.mounts.clone();
         Opened { mounts, streams: HashMap::new(), count: 0, names_bytes: 0, performing }
     }
 
@@ -249,7 +277,7 @@ impl Files<'_> {
         if self.opened.count < OPEN_MAX { Ok(()) } else { Err(ErrorCode::InsufficientMemory.into()) }
     }
 
-    /// One use: what is recorded of it, or performed on a thread that may wait.
+    /// One use: what is recorded of it, or performed.
     async fn ask(
         &mut self,
         asked: FileUse,
@@ -258,6 +286,9 @@ impl Files<'_> {
         self.pace.keep().await;
         if let Some(answer) = self.imports.file_replayed(&asked).map_err(FsError::trap)? {
             return taken(answer);
+        }
+        if asked.may_change() {
+            self.imports.file_may_change().await.map_err(FsError::trap)?;
         }
         let (asked, performed) = self.opened.performing.perform(asked, live).await.map_err(FsError::trap)?;
         self.tell(&asked, performed)

@@ -1,4 +1,5 @@
-//! What is being done with files for one instance: one thing at a time, on a thread that may wait.
+//! What is being done with files for one instance: one thing at a time, on a thread that may wait, or in
+//! place where all must be in one order.
 //!
 //! A call that is dropped leaves what it began to its end: a disk cannot be interrupted. Whoever dropped it
 //! waits for that ([`Performing::settled`]); and as long as it goes on, it keeps what the instance was given
@@ -15,6 +16,7 @@ use super::{FileUse, Live};
 pub(super) struct Performing {
     begun: Option<Begun>,
     while_busy: Option<Arc<dyn Any + Send + Sync>>,
+    in_place: bool,
 }
 
 struct Begun {
@@ -23,8 +25,8 @@ struct Begun {
 }
 
 impl Performing {
-    pub(super) fn new(while_busy: Option<Arc<dyn Any + Send + Sync>>) -> Performing {
-        Performing { begun: None, while_busy }
+    pub(super) fn new(while_busy: Option<Arc<dyn Any + Send + Sync>>, in_place: bool) -> Performing {
+        Performing { begun: None, while_busy, in_place }
     }
 
     /// Performs a use, and returns what came of it.
@@ -33,6 +35,9 @@ impl Performing {
         asked: FileUse,
         live: impl FnOnce() -> Live + Send + 'static,
     ) -> Result<(FileUse, Live)> {
+        if self.in_place {
+            return Ok((asked, live()));
+        }
         let kept = self.while_busy.clone();
         let task = tokio::task::spawn_blocking(move || {
             let performed = live();
@@ -93,7 +98,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_begun_is_brought_to_its_end() {
         let kept = Arc::new(());
-        let mut performing = Performing::new(Some(kept.clone()));
+        let mut performing = Performing::new(Some(kept.clone()), false);
         let (begun, is_begun) = mpsc::channel();
         let (go, may_go) = mpsc::channel::<()>();
         let live = move || {
@@ -124,7 +129,7 @@ mod tests {
         runtime.block_on(async {
             let (go, may_go) = mpsc::channel::<()>();
             let other = tokio::task::spawn_blocking(move || may_go.recv());
-            let mut performing = Performing::new(None);
+            let mut performing = Performing::new(None, false);
             let call = performing.perform(asked(), || panic!("it was performed"));
             assert!(tokio::time::timeout(Duration::from_millis(20), call).await.is_err());
             // It is asked for before the one thread there is has come to it.

@@ -171,6 +171,7 @@ pub(crate) fn sandbox() -> Sandbox {
         output_bytes_max: 1024,
         call_bytes_max: 1 << 20,
         while_busy: None,
+        files_in_place: false,
     }
 }
 

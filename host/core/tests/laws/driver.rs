@@ -4,7 +4,7 @@
 use rewake_core::codec::{Record, Seal, seal};
 use rewake_core::decide::{Advance, Decision, Input, LoadInput, StepEnd, Then};
 use rewake_core::entry::{Draft, Entry};
-use rewake_core::fact::{CallRetried, Decision as Verdict, Fact, HookVerdict, Source};
+use rewake_core::fact::{CallRetried, Decision as Verdict, Fact, HookVerdict, Next, Source};
 use rewake_core::firing::Firing;
 use rewake_core::ids::{Digest, HostId};
 use rewake_core::limits::RETRIES_MAX;
@@ -36,6 +36,8 @@ pub(crate) struct Driver<'w> {
     pub(crate) world: &'w mut World,
     pub(crate) session: Session,
     ready: bool,
+    /// A step's start was committed by this host before the step ran.
+    has_begun: bool,
     staged: Vec<(Entry, Record)>,
     /// What guests have done and nobody has recorded yet.
     outcomes: Vec<Draft>,
@@ -58,7 +60,7 @@ pub(crate) fn run(plan: Plan) -> World {
 
 impl<'w> Driver<'w> {
     fn new(world: &'w mut World, session: Session) -> Self {
-        Driver { world, session, ready: false, staged: Vec::new(), outcomes: Vec::new() }
+        Driver { world, session, ready: false, has_begun: false, staged: Vec::new(), outcomes: Vec::new() }
     }
 
     fn load(world: &'w mut World) -> Result<Self, Stop> {
@@ -118,21 +120,36 @@ impl<'w> Driver<'w> {
 
     /// Decides and commits; decides again, if somebody changed a message meanwhile that was to be taken in.
     pub(crate) fn take(&mut self, input: Input) -> Decision {
-        let before = (self.session.clone(), self.ready, self.staged.clone());
+        let before = (self.session.clone(), self.ready, self.has_begun, self.staged.clone());
         let decision = self.decide(input.clone()).unwrap_or_else(|refusal| panic!("{refusal}"));
         for draft in decision.entries.clone() {
             self.seal(draft);
         }
+        if self.rides() {
+            return decision;
+        }
+        self.has_begun |= self.staged.iter().any(|(entry, _)| matches!(entry.fact, Fact::StepStarted(_)));
         self.world.sneak(&self.staged);
         if self.world.commit(std::mem::take(&mut self.staged)) {
             return decision;
         }
-        (self.session, self.ready, self.staged) = before;
+        (self.session, self.ready, self.has_begun, self.staged) = before;
         self.take(match input {
             Input::Advance(advance) => Input::Advance(self.advance(advance.running)),
             Input::StepEnd(end) => Input::StepEnd(StepEnd { rows: self.advance(true).rows, ..end }),
             other => panic!("{other:?} takes no message in"),
         })
+    }
+
+    /// R2: whether what is staged may be committed with what the next step first records: a step's end, and one start.
+    /// It need not be.
+    fn rides(&self) -> bool {
+        let facts = || self.staged.iter().map(|(entry, _)| &entry.fact);
+        let is_end = |fact: &Fact| matches!(fact, Fact::StepCompleted(body) if body.next == Next::More);
+        let is_start = |fact: &&Fact| matches!(fact, Fact::StepStarted(_));
+        let may_ride =
+            facts().all(|fact| is_end(fact) || is_start(&fact)) && facts().filter(is_start).count() <= 1;
+        self.has_begun && may_ride && (self.world.plan.calm || !self.session.head.seq.is_multiple_of(3))
     }
 
     /// Decides on what a guest wants recorded, and keeps it for the next commit.

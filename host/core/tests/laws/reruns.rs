@@ -14,9 +14,13 @@ use crate::plan::{EndPlan, Op, Plan, StepPlan, config, op};
 use crate::world::World;
 
 fn deadly(ops: Vec<Op>) -> World {
+    one_turn(vec![StepPlan { ops, ending: EndPlan::Done }])
+}
+
+fn one_turn(steps: Vec<StepPlan>) -> World {
     run(Plan {
-        steps: vec![StepPlan { ops, ending: EndPlan::Done }],
-        turn_steps: 1,
+        turn_steps: steps.len() as u32,
+        steps,
         messages: 1,
         crashes: vec![],
         mischief: vec![],
@@ -69,6 +73,24 @@ fn re_runs_that_get_further_are_not_counted_together() {
     assert_eq!(again(&world), vec![1; calls as usize]);
     let said = world.facts().filter(|fact| matches!(fact, Fact::AgentMessage(_))).count();
     assert_eq!(said, calls as usize);
+}
+
+/// R2: the start of a later step may be lost with the host that the step kills, and so may the end of the step before.
+/// The next load writes the start before the step runs, so that it is given up and not begun for ever; and however many
+/// steps without effects went before it, one start at most is lost.
+#[test]
+fn a_step_whose_start_is_lost_is_given_up() {
+    for before in [vec![Op::Say], vec![]] {
+        let step = |ops: Vec<Op>| StepPlan { ops, ending: EndPlan::More };
+        let mut steps = vec![step(before); 5];
+        // The harness's step m takes plan 2m - 1, so that this is its fourth.
+        steps[7 % 5] = step(vec![Op::Kill]);
+        let world = one_turn(steps);
+        check::all(&world);
+        assert_eq!(failures(&world), ["reruns"]);
+        let dead = world.crashes;
+        assert!((RERUNS_MAX + 1..=RERUNS_MAX + 2).contains(&dead), "{dead} hosts died");
+    }
 }
 
 /// R5: what a host that died was doing counts, and what one that lost its lease and lived on was doing does not.

@@ -104,7 +104,14 @@ impl Driver {
     pub(super) async fn give_up(&mut self, fatal: Fatal) -> Driven {
         self.running = None;
         let gone = match fatal {
-            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => return Driven::Again(Again::Lease),
+            Fatal::Store(StoreError::Fenced { .. }) => return Driven::Again(Again::Lease),
+            Fatal::LeaseLost => {
+                // What is in memory is written, if the session is nobody else's by now (journal.md R5).
+                if let Err(error) = self.ledger.flush(None).await {
+                    warn!(%error, "what was done under the lease that has run out is not written");
+                }
+                return Driven::Again(Again::Lease);
+            }
             Fatal::Store(
                 error
                 @ (StoreError::Unknown(_) | StoreError::RowTaken { .. } | StoreError::RowChanged { .. }),

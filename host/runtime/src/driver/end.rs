@@ -16,32 +16,31 @@ use crate::step::{Ended, StepReport};
 impl Driver {
     pub(super) async fn step_ended(&mut self, report: StepReport) -> Result<(), Fatal> {
         let StepReport { end, ordinal, observed, logs, .. } = report;
-        let (outcome, saved) = match end {
-            Ended::Told(outcome, saved) => (outcome, saved),
-            Ended::Mismatch(mismatch) => return Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
+        let fatal = match end {
+            Ended::Told(outcome, saved) => {
+                let end = StepEnd { outcome, ordinal, observed, logs, rows: Vec::new() };
+                return self.step_told(end, saved).await;
+            }
+            Ended::Waiting => return self.step_waits(logs).await,
+            Ended::Mismatch(mismatch) => Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION))),
             Ended::StateRefused(why) => {
                 let seq = self.ledger.session.open_step().map_or(0, |(_, step)| step.started_seq);
-                return Err(fault(
-                    "state_refused",
-                    seq,
-                    &format!("the harness does not take its saved state: {why}"),
-                ));
+                let detail = format!("the harness does not take its saved state: {why}");
+                fault("state_refused", seq, &detail)
             }
-            Ended::Host(why) => return Err(Fatal::Host(why)),
-            Ended::Dropped => return Err(Fatal::Host("a task of the step died".into())),
-            Ended::Waiting => return self.step_waits(logs).await,
+            Ended::Host(why) => Fatal::Host(why),
+            Ended::Dropped => Fatal::Host("a task of the step died".into()),
         };
+        self.ledger.flush(None).await?;
+        Err(fatal)
+    }
+
+    /// Takes in what the harness says of its step.
+    async fn step_told(&mut self, told: StepEnd, saved: Option<(StateRef, Vec<u8>)>) -> Result<(), Fatal> {
         loop {
             let (rows, through) = self.rows().await?;
-            let end = StepEnd {
-                outcome: outcome.clone(),
-                ordinal,
-                observed: observed.clone(),
-                logs: logs.clone(),
-                rows,
-            };
-            let entries = self.end_of_step(end)?;
-            self.keep_state(&entries, saved.as_ref());
+            let entries = self.end_of_step(StepEnd { rows, ..told.clone() })?;
+            self.keep_state(&entries, saved.as_ref()).await?;
             if self.append(entries, through).await? {
                 return Ok(());
             }
@@ -73,17 +72,21 @@ impl Driver {
     }
 
     /// Keeps the state that a completed step saved; unchanged state costs nothing.
-    fn keep_state(&mut self, entries: &[Draft], saved: Option<&(StateRef, Vec<u8>)>) {
+    async fn keep_state(
+        &mut self,
+        entries: &[Draft],
+        saved: Option<&(StateRef, Vec<u8>)>,
+    ) -> Result<(), Fatal> {
         let completed = entries.iter().position(|draft| matches!(draft.fact, Fact::StepCompleted(_)));
-        let (Some(at), Some((state, bytes))) = (completed, saved) else { return };
+        let (Some(at), Some((state, bytes))) = (completed, saved) else { return Ok(()) };
         if Some(*state) == self.ledger.session.saved {
-            return;
+            return Ok(());
         }
         let step_seq = self.ledger.session.head.seq + 1 + at as u64;
         let saved =
             SavedState { version: state.version, digest: state.digest, bytes: bytes.clone(), step_seq };
         self.state = Some(saved.clone());
-        self.ledger.save(saved);
+        self.ledger.save(saved).await
     }
 
     /// Keeps the fold, if so many entries have come since the last time.

@@ -104,9 +104,14 @@ impl Ledger {
         Ok(salt)
     }
 
-    /// Keeps a saved state; it goes to the disk with the step's completion.
-    pub(super) fn save(&mut self, state: SavedState) {
+    /// Keeps a saved state; it goes to the disk with the step's completion, which is staged next. A transaction has one
+    /// state: that of a step before, whose completion is staged, is written first.
+    pub(super) async fn save(&mut self, state: SavedState) -> Result<(), Fatal> {
+        if self.staged.state.as_ref().is_some_and(|before| before.digest != state.digest) {
+            self.flush(None).await?;
+        }
         self.staged.state = Some(state);
+        Ok(())
     }
 
     /// Keeps bytes that staged entries name; they go to the disk with them.
@@ -117,6 +122,11 @@ impl Ledger {
     /// Whether something is not on the disk.
     pub(super) fn is_dirty(&self) -> bool {
         self.staged.since.is_some()
+    }
+
+    /// What is not on the disk.
+    pub(super) fn staged(&self) -> impl Iterator<Item = &Fact> {
+        self.staged.entries.iter().map(|entry| &entry.fact)
     }
 
     /// Since when something is not on the disk; none, if all is.

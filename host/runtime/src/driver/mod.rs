@@ -108,8 +108,10 @@ pub(crate) struct Driver {
     leave: mpsc::Receiver<Leave>,
     leaving: Arc<AtomicBool>,
     running: Option<Running>,
-    /// The open step's start or re-run was written by this driver, and it has not been run since.
+    /// The open step's start or re-run is of this driver, and it has not been run since.
     ready: bool,
+    /// A step was begun by this driver whose start was on the disk.
+    has_begun: bool,
     /// The newest saved state, so that the next step need not read it.
     state: Option<SavedState>,
     inbox: Inbox,
@@ -145,6 +147,7 @@ impl Driver {
             leaving,
             running: None,
             ready: false,
+            has_begun: false,
             state: None,
             inbox: Inbox::default(),
             unwritten: Unwritten::default(),
@@ -198,12 +201,13 @@ impl Driver {
             }
             due = tokio::select! {
                 biased;
-                // First, so that a guest with much to say cannot put it off.
+                // These first, so that a guest with much to say cannot put them off.
                 () = &mut look => {
                     let pause = if self.running.is_some() { LOOK } else { REST_LOOK };
                     self.look(look.as_mut(), pause).await?;
                     false
                 }
+                () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
                 happened = happens(&mut self.running) => match happened {
                     Happened::Event(event) => { self.handle(event).await?; self.is_ending() }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
@@ -218,7 +222,6 @@ impl Driver {
                     Some(why) => return self.let_go(why).await.map(Driven::Gone),
                     None => true,
                 },
-                () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
                 () = reached(until, self.cx.store.now()) => {
                     self.look(look.as_mut(), LOOK).await?;
                     true

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use rewake_core::entry::Place;
+use rewake_core::fact::Fact;
 use rewake_core::firing::Firing;
 use rewake_core::ids::Digest;
 use rewake_store::StoreError;
@@ -46,7 +47,11 @@ pub(super) enum Happened {
 
 impl Driver {
     pub(super) async fn run_step(&mut self) -> Result<(), Fatal> {
-        self.ledger.flush(None).await?;
+        if !self.may_ride() {
+            let begins = self.ledger.staged().any(|fact| matches!(fact, Fact::StepStarted(_)));
+            self.ledger.flush(None).await?;
+            self.has_begun |= begins;
+        }
         self.keeper.ensure().await?;
         self.ready = false;
         let session = &self.ledger.session;
@@ -75,6 +80,16 @@ impl Driver {
         let work = async move { Finished::Step(Box::new(step::run(run).await)) };
         self.running = Some(Running::new(work, events));
         Ok(())
+    }
+
+    /// Whether the open step's start may be written with what the step first records (journal.md R2, ADR 15). What kills
+    /// its host must be seen at the next load: so the first start after a load is written before its step runs, and so is
+    /// a re-run, and one start at most is not. Whoever sent a message may change it until it is on the disk: no guest is
+    /// told of it before.
+    fn may_ride(&self) -> bool {
+        let is_before = |fact: &Fact| matches!(fact, Fact::StepRerun(_) | Fact::UserMessage(_));
+        let starts = self.ledger.staged().filter(|fact| matches!(fact, Fact::StepStarted(_)));
+        self.has_begun && starts.count() == 1 && !self.ledger.staged().any(is_before)
     }
 
     pub(super) async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {

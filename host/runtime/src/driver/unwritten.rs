@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Unwritten ends of calls are written after so long, if nothing takes them along before.
+/// What is unwritten is written after so long, if nothing takes it along before.
 const UNWRITTEN_MAX: Duration = Duration::from_millis(2);
 
 /// The timer of one driver.

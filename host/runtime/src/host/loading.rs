@@ -324,6 +324,7 @@ impl Host {
             clock: inner.clock.clone(),
             running: Arc::default(),
             held: Arc::default(),
+            files_in_place: inner.files_in_place,
         }))
     }
 

@@ -11,7 +11,7 @@ use rewake_core::fact::{HookPin, LogLines, Source, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, SessionId};
 use rewake_store::Store;
 
-use super::{Config, Host, HostError, ulid};
+use super::{Config, Host, HostError, Machine, ulid};
 use crate::bundle::{Bundle, Invalid};
 use crate::clock::{Clock, MachineClock};
 use crate::config::{Allow, AllowedAsk};
@@ -59,21 +59,30 @@ impl Host {
     /// # Errors
     /// As [`Host::open`].
     pub fn open_on(bench: &Workbench, config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
-        Host::open_by(bench, config, store, Arc::new(MachineClock))
+        let machine = Machine {
+            components: bench.components.clone(),
+            clock: Arc::new(MachineClock),
+            files_in_place: false,
+        };
+        Host::over(config, store, machine)
     }
 
-    /// The same, by other clocks than the machine's.
+    /// The same for a simulation: by other clocks than the machine's, and files are used where they are asked for, so
+    /// that nothing goes on beside the runtime's own thread.
     ///
     /// # Errors
     /// As [`Host::open`].
-    pub fn open_by(
+    pub fn open_simulated(
         bench: &Workbench,
         config: &Config,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
     ) -> Result<Host, HostError> {
-        let (rules, read) = super::read_rules(config)?;
-        Host::over(config, store, bench.components.clone(), clock, rules, &read)
+        Host::over(
+            config,
+            store,
+            Machine { components: bench.components.clone(), clock, files_in_place: true },
+        )
     }
 
     /// Makes a bundle's tools and hooks ready for calls outside of any session, in this workspace folder: it
@@ -131,6 +140,7 @@ impl Host {
             rules: Arc::new(rules),
             running: Arc::default(),
             held: Arc::default(),
+            files_in_place: inner.files_in_place,
         });
         Ok(Solo { cx, asked: plan.asked, scratch })
     }

@@ -165,6 +165,11 @@ impl Imports for StepImports {
         files::replayed(&mut self.recorder, asked)
     }
 
+    /// A harness's mounts are read-only: it changes nothing.
+    fn file_may_change(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
         files::observed(&mut self.recorder, asked, answer)
     }

@@ -14,12 +14,16 @@ struct Append {
     path: String,
     /// The line to append.
     line: String,
+    /// How long to sleep before it, in milliseconds.
+    #[serde(default)]
+    before_ms: u64,
     /// How long to sleep after it, in milliseconds.
     #[serde(default)]
     sleep_ms: u64,
 }
 
 fn append(args: &Append) -> Result<String, ToolError> {
+    thread::sleep(Duration::from_millis(args.before_ms));
     let mut file = OpenOptions::new().create(true).append(true).open(&args.path)?;
     // One write, so that lines of tools that run side by side do not mix.
     file.write_all(format!("{}\n", args.line).as_bytes())?;
@@ -38,6 +42,26 @@ fn append_idempotent(args: Append) -> Result<String, ToolError> {
 #[tool(effect = once)]
 fn append_once(args: Append) -> Result<String, ToolError> {
     append(&args)
+}
+
+#[args]
+struct Lines {
+    /// An absolute path.
+    path: String,
+    /// How many lines.
+    lines: u64,
+    /// How long to sleep after each, in milliseconds.
+    pause_ms: u64,
+}
+
+/// Append so many lines, each its number.
+#[tool(effect = once)]
+fn append_lines(args: Lines) -> Result<String, ToolError> {
+    for at in 1..=args.lines {
+        let (path, line) = (args.path.clone(), at.to_string());
+        append(&Append { path, line, before_ms: 0, sleep_ms: args.pause_ms })?;
+    }
+    Ok(format!("appended {} lines", args.lines))
 }
 
 #[args]
@@ -123,6 +147,7 @@ fn echo(input: Map<String, Value>, cx: &ToolContext) -> Result<Json<Value>, Tool
 rewake_sdk::tools![
     append_idempotent,
     append_once,
+    append_lines,
     sleep_pure,
     trap,
     loop_forever,

@@ -8,7 +8,7 @@ mod ops;
 mod tests;
 
 use rewake_sdk::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{digest::Digest, fetching::Fetch, fileops::FileOp};
 
@@ -171,6 +171,8 @@ pub enum Op {
         /// The code.
         code: String,
     },
+    /// Saves a state from here on that it does not take back.
+    Spoil,
     /// Crashes.
     Trap,
     /// Never returns.
@@ -205,8 +207,14 @@ pub struct Script {
     learned: Vec<String>,
     conversation: Vec<Message>,
     uses: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", deserialize_with = "refused")]
+    is_spoilt: bool,
     #[serde(skip)]
     held: Option<std::fs::File>,
+}
+
+fn refused<'de, D: Deserializer<'de>>(_: D) -> Result<bool, D::Error> {
+    Err(serde::de::Error::custom("it is spoilt"))
 }
 
 /// What is said when all is done.

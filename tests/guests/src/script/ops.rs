@@ -70,6 +70,7 @@ impl Script {
             }
             Op::Fail { session: false, code } => return Err(Failure::turn(code, "as scripted")),
             Op::Fail { session: true, code } => return Err(Failure::session(code, "as scripted")),
+            Op::Spoil => self.is_spoilt = true,
             Op::Trap => panic!("this harness crashes, as scripted"),
             Op::Spin => spin(),
             Op::Grow => grow(),

@@ -376,7 +376,8 @@ fn files() -> Vec<Row> {
         json!([{ "op": "files", "ops": [op] }])
     };
     let piece = |length: u32| json!({ "offset": 0, "length": length });
-    let row = |name, first, second| Row::new(&["file_replayed", "file_observed"], name, first, second);
+    let functions = &["file_replayed", "file_may_change", "file_observed"];
+    let row = |name, first, second| Row::new(functions, name, first, second);
     let none = || json!({});
     let at = "step.observed";
     vec![
