@@ -242,6 +242,8 @@ mod tests {
             ("8.8.8.8", "*", false),
             ("127.0.0.1", "*.0.0.1", false),
             ("*", "127.0.0.1", false),
+            (".example.com", "*.example.com", false),
+            ("2001:db8::80", "*:80", false),
         ] {
             assert_eq!(host_is_within(host, ceiling), expected, "{host} in {ceiling}");
         }

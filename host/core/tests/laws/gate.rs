@@ -299,9 +299,9 @@ fn what_a_guest_says_and_asks_for_is_bounded() {
     let say = |bytes: usize| AgentMessage { parts: vec![rewake_wire::Part::text("x".repeat(bytes))] };
     let call = |bytes: usize| {
         let one = rewake_core::fact::RequestedUse {
-            id: String::new(),
-            name: String::new(),
-            input: "x".repeat(bytes),
+            id: "i".repeat(5),
+            name: "n".repeat(3),
+            input: "x".repeat(bytes - 8),
             arguments: arguments(),
             hooks: vec![],
             after: vec![],

@@ -21,7 +21,7 @@ use crate::pins::{self, GUARD};
 const ADDED: u32 = 5;
 
 /// A bench whose session has one more hook.
-fn with(mut bench: Bench, event: HookEvent) -> Bench {
+pub(crate) fn with(mut bench: Bench, event: HookEvent) -> Bench {
     let created = bench.session.created.as_mut().expect("it is created");
     let (matcher, on_error) = (String::new(), OnError::Deny);
     created.hooks.push(HookPin { component: 2, event, matcher, on_error, timeout_ms: 1, rewrites: false });
@@ -29,7 +29,7 @@ fn with(mut bench: Bench, event: HookEvent) -> Bench {
     bench
 }
 
-fn fired(due: Due) -> Vec<Firing> {
+pub(crate) fn fired(due: Due) -> Vec<Firing> {
     match due.then {
         Then::Fire(firings) => firings,
         other => panic!("hooks are due, not {other:?}"),
@@ -51,7 +51,7 @@ fn kinds(due: &Due) -> Vec<&str> {
     due.entries.iter().map(|draft| draft.fact.kind()).collect()
 }
 
-fn done(bench: &mut Bench) {
+pub(crate) fn done(bench: &mut Bench) {
     let outcome = StepOutcome::Completed { next: Next::Done, state: None, calls: Default::default() };
     let end = StepEnd { outcome, ordinal: 0, observed: vec![], logs: None, rows: vec![] };
     let decision = decide(&bench.session, rewake_core::decide::Input::StepEnd(end)).unwrap();

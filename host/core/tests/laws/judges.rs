@@ -45,7 +45,7 @@ fn requested(hooks: &[u32], after: &[u32]) -> Bench {
     bench
 }
 
-fn request(hooks: &[u32], after: &[u32]) -> ToolsRequested {
+pub(crate) fn request(hooks: &[u32], after: &[u32]) -> ToolsRequested {
     let one = RequestedUse {
         id: "use0".into(),
         name: "send".into(),

@@ -5,7 +5,7 @@ use rewake_core::entry::Place;
 use rewake_core::fact::{Fact, LogLevel, LogLine, LogLines, Next};
 use rewake_core::limits::{LOG_TURN_BYTES_MAX, LOG_TURN_LINES_MAX};
 
-use crate::bench::{Bench, STEP, USE};
+use crate::bench::{Bench, STEP, USE, refused};
 
 fn lines(count: usize, bytes: usize) -> LogLines {
     let line = LogLine { level: LogLevel::Info, text: "x".repeat(bytes) };
@@ -56,4 +56,10 @@ fn a_step_s_end_counts_and_another_turn_does_not() {
     let before = bench.session.turn.as_ref().map(|turn| turn.logged);
     bench.record(at, lines(3, 1)).expect("diagnostics are never refused");
     assert_eq!(bench.session.turn.as_ref().map(|turn| turn.logged), before);
+}
+
+#[test]
+fn lines_of_a_step_that_is_not_open_are_refused() {
+    let bench = Bench::in_step();
+    refused(&bench, Place::step(1, 2), lines(1, 1), "it belongs to a step that is not open");
 }

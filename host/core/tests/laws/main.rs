@@ -2,6 +2,7 @@
 //! crashes wherever it can, and what it leaves is checked. Knows the core's public API only; knows no
 //! store, no guest and no clock.
 
+mod again;
 mod bench;
 mod changes;
 mod check;
