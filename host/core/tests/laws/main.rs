@@ -35,3 +35,4 @@ mod values;
 mod views;
 mod waits;
 mod world;
+mod written;
