@@ -256,8 +256,9 @@ mod tests {
         swapped.swap(0, 1);
         let mut doubled = journal();
         doubled.insert(1, doubled[0].clone());
-        for records in [missing, swapped, doubled] {
-            assert!(read(&records).is_err());
+        for (records, seq, next) in [(missing, 2, 3), (swapped, 1, 2), (doubled, 2, 1)] {
+            let what = format!("missing; the next one there is {next}");
+            assert_eq!(read(&records).unwrap_err(), Corrupt::at(seq, what));
         }
     }
 

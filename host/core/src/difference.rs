@@ -166,6 +166,7 @@ mod tests {
         differ(&json!([1]), &json!([1, "x"]), "[1]", "nothing", "\"x\"");
         differ(&json!(1), &json!("1"), "", "1", "\"1\"");
         differ(&json!({ "": 1 }), &json!({ "": 2 }), "[\"\"]", "1", "2");
+        differ(&json!({ "b_c-d": 1 }), &json!({ "b_c-d": 2 }), "b_c-d", "1", "2");
         assert_eq!(Difference::of(&deep(1), &deep(1)), None);
     }
 
@@ -176,9 +177,12 @@ mod tests {
         differ(&json!("{\"a\": 1}"), &json!("{\"a\":1}"), "", "\"{\\\"a\\\": 1}\"", "\"{\\\"a\\\":1}\"");
         let found = Difference::of_json("{\"a\":1", "{\"a\":2").unwrap();
         assert_eq!((found.path.as_str(), found.expected.as_str()), ("", "\"{\\\"a\\\":1\""));
+        let found = Difference::of_json("{\"a\":1}", "{\"a\": 2}").unwrap();
+        assert_eq!((found.path.as_str(), found.expected.as_str()), ("a", "1"));
         // Texts in texts come to an end.
         let nested = |n: u32| (0..20).fold(json!(n), |value, _| json!([value.to_string()]));
-        assert!(Difference::of(&nested(1), &nested(2)).is_some());
+        let found = Difference::of(&nested(1), &nested(2)).unwrap();
+        assert_eq!(found.path, "[0]".repeat(1 + TEXTS_MAX as usize));
     }
 
     #[test]
@@ -193,6 +197,9 @@ mod tests {
         let found = Difference::of_texts(&long("a"), &long("b")).unwrap();
         assert!(found.expected.starts_with("… from byte 940 on \"éé") && found.expected.contains("éay"));
         assert!(found.got.contains("éby") && found.got.len() < 400, "{}", found.got);
+        // What is shown begins with a whole character.
+        let found = Difference::of_texts(&long("za"), &long("zb")).unwrap();
+        assert!(found.expected.starts_with("… from byte 940 on \"éé"), "{}", found.expected);
         let list = |n: u32| json!({ "a": vec![n; 10_000] });
         let found = Difference::of(&json!({}), &list(1)).unwrap();
         assert!(found.got.len() < 300 && found.got.contains("bytes cut"), "{}", found.got);

@@ -8,7 +8,7 @@ use rewake_core::fact::{
     StepAborted, StepCompleted, StepObserved, StepRerun, StepStarted, ToolLost, TurnCompleted, TurnFailed,
     TurnInterrupted, TurnStarted, TurnSteered, UserAnswer, UserMessage, UserStop,
 };
-use rewake_core::ids::{Digest, Timestamp};
+use rewake_core::ids::{Digest, Head, Timestamp};
 use rewake_core::money::Usd;
 use rewake_core::{Corrupt, Session, fold};
 use rewake_wire::{Sender, Usage};
@@ -62,6 +62,11 @@ fn entries_follow_one_another() {
     }
     let error = session.apply(&good).unwrap_err();
     assert_eq!(error.seq, good.seq, "an entry is folded once");
+    let mut shared = bench.session.clone();
+    let good = std::sync::Arc::new(good);
+    shared.apply_shared(&good).unwrap();
+    assert_eq!(shared, session, "an entry that others hold too is folded alike");
+    assert!(shared.apply_shared(&good).is_err());
 }
 
 #[test]
@@ -237,4 +242,17 @@ fn questions_are_open_once() {
     let answer = |n| UserAnswer { n, sender: Sender::System, question: "q".into(), value: "1".into() };
     bench.add(Place::turn(1), answer(2)).unwrap();
     corrupt(&bench, Place::turn(1), answer(3), "its question is not open");
+}
+
+/// The session's row knows its last entry too: a journal that was cut off, or that went on without it, is found.
+#[test]
+fn a_journal_ends_where_its_session_s_row_says() {
+    let head = |seq: u64| Head { seq, hash: Digest::of(&seq.to_le_bytes()) };
+    for (read, told, what) in [
+        (3, 5, "missing; the session's row says that 5 entries were appended"),
+        (3, 3, "the session's row names another entry before it"),
+        (3, 2, "the session's row knows of 2 entries only"),
+    ] {
+        assert_eq!(Corrupt::at_end(head(read), head(told)), Corrupt::at(read + 1, what));
+    }
 }

@@ -95,6 +95,20 @@ fn what_is_recorded_is_handed_out_and_then_the_step_is_live() {
     }
 }
 
+/// A difference inside of an observation is told by the entry that holds it.
+#[test]
+fn the_entry_of_what_was_observed_last_is_known() {
+    let mut replay = Replay::new(&recorded());
+    assert_eq!(replay.claimed_seq(), 0);
+    let seqs = ALL.map(|ask| {
+        claim(&mut replay, ask).unwrap();
+        replay.claimed_seq()
+    });
+    assert_eq!(seqs, [1, 1, 1, 1, 6, 6]);
+    claim(&mut replay, Observe(3, WALL)).unwrap();
+    assert_eq!(replay.claimed_seq(), 6, "what is live is in no entry yet");
+}
+
 #[test]
 fn a_call_comes_with_all_that_is_recorded_of_it() {
     let mut replay = Replay::new(&recorded()[1..]);

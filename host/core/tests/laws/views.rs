@@ -1,10 +1,11 @@
 //! What is shown of entries and sessions, and what is said of what went wrong.
 
+use rewake_core::command::Command;
 use rewake_core::entry::{Draft, Place};
 use rewake_core::error::Mismatch;
 use rewake_core::fact::{
-    AgentMessage, AgentTitle, CommandRejected, Fact, HookEvent, OnError, TriedOn, TurnStarted, UserAnswer,
-    UserInterrupt, UserMessage, UserStop,
+    AgentMessage, AgentTitle, CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, Fact,
+    HookEvent, OnError, TriedOn, TurnStarted, UserAnswer, UserInterrupt, UserMessage, UserStop,
 };
 use rewake_core::ids::{Digest, Head, Timestamp};
 use rewake_core::limits::{DETAIL_BYTES_MAX, TITLE_CHARS_MAX};
@@ -131,14 +132,33 @@ fn a_place_is_in_its_own_step_only() {
 
 #[test]
 fn a_command_s_entry_names_its_row() {
-    let sender = Sender::System;
+    let sender = || Sender::System;
     let (value, question, reason, why) = (String::new(), String::new(), String::new(), String::new());
-    let facts: [Fact; 5] = [
-        UserMessage { n: 1, sender: sender.clone(), parts: vec![] }.into(),
-        UserAnswer { n: 2, sender: sender.clone(), question, value }.into(),
-        UserInterrupt { n: 3, sender: sender.clone(), turn: 1 }.into(),
-        UserStop { n: 4, sender, reason }.into(),
+    let edited = CommandEdited { n: 6, sender: sender(), target: 1, before: vec![], after: vec![] };
+    let facts: [Fact; 8] = [
+        UserMessage { n: 1, sender: sender(), parts: vec![] }.into(),
+        UserAnswer { n: 2, sender: sender(), question, value }.into(),
+        UserInterrupt { n: 3, sender: sender(), turn: 1 }.into(),
+        UserStop { n: 4, sender: sender(), reason }.into(),
         CommandRejected { n: 5, why }.into(),
+        edited.into(),
+        CommandPromoted { n: 7, sender: sender(), target: 1, turn: None }.into(),
+        CommandCanceled { n: 8, sender: sender(), target: 1 }.into(),
     ];
-    assert_eq!(facts.map(|fact| fact.rows().collect::<Vec<_>>()), [1, 2, 3, 4, 5].map(|n| vec![n]));
+    // What is taken back is taken in with the command that does it.
+    let rows = [vec![1], vec![2], vec![3], vec![4], vec![5], vec![6], vec![7], vec![8, 1]];
+    assert_eq!(facts.map(|fact| fact.rows().collect::<Vec<_>>()), rows);
+}
+
+#[test]
+fn a_command_about_a_message_names_it() {
+    for (command, target) in [
+        (Command::Edit { target: 3, parts: vec![] }, Some(3)),
+        (Command::Cancel { target: 4 }, Some(4)),
+        (Command::Promote { target: 5, turn: Some(1) }, Some(5)),
+        (Command::Message { parts: vec![] }, None),
+        (Command::Interrupt { turn: 6 }, None),
+    ] {
+        assert_eq!(command.target(), target, "{command:?}");
+    }
 }
