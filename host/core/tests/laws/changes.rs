@@ -211,6 +211,24 @@ fn the_last_promoted_comes_first_and_each_by_itself() {
     assert_eq!(bench.session.promoted, [0; 0], "the other one was taken back");
 }
 
+/// What is due is asked of the rows that are given: one that is not among them holds nobody up. Nor does promoting a
+/// message again take back that another one was.
+#[test]
+fn a_promoted_message_holds_nobody_up_and_is_not_forgotten() {
+    let mut bench = Bench::loaded();
+    let promote = |target| Command::Promote { target, turn: None };
+    let sent = vec![message("a"), message("b"), message("c"), promote(2), promote(3), promote(2)];
+    let rows = bench.sent(sent);
+    for _ in 0..3 {
+        let promoted = bench.due_with(&rows);
+        bench.add_all(promoted.entries).unwrap();
+    }
+    assert_eq!(bench.session.promoted, [3, 2]);
+    assert_eq!(settle(&mut bench.clone(), &rows[..1]).1, texts(&["a"]));
+    assert_eq!(settle(&mut bench.clone(), &rows[..2]).1, texts(&["b"]));
+    assert_eq!(settle(&mut bench, &[&rows[..1], &rows[2..3]].concat()).1, texts(&["c"]));
+}
+
 #[test]
 fn what_is_about_a_message_that_is_gone_or_somebody_elses_is_rejected() {
     let mut bench = Bench::in_turn();

@@ -4,8 +4,8 @@ use rewake_core::decide::{Input, LoadInput};
 use rewake_core::effect::Effect;
 use rewake_core::entry::Place;
 use rewake_core::fact::{
-    CallRetried, Changes, Decision as Verdict, Fact, HookVerdict, HttpCompleted, HttpLost, HttpOutcome,
-    HttpRequest, HttpStarted, Lost, ModelLost,
+    CallRetried, Changes, Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, HttpCompleted,
+    HttpLost, HttpOutcome, HttpRequest, HttpStarted, Lost, ModelLost,
 };
 use rewake_core::ids::{Digest, HostId};
 use rewake_core::{Refusal, binding, canonical, decide};
@@ -65,7 +65,10 @@ fn a_request_is_started_and_ended_once() {
     );
     refused(&bench, USE, started("GET", Effect::Pure), BEGUN);
     let gap = Place { ordinal: 3, ..USE };
-    refused(&bench, gap, started("GET", Effect::Pure), "the calls of a step are numbered without gaps");
+    let denied = completed(None, HttpOutcome::Denied("no".into()));
+    for first in [Fact::from(started("GET", Effect::Pure)), denied.into()] {
+        refused(&bench, gap, first, "the calls of a step are numbered without gaps");
+    }
     bench.record(Place { ordinal: 2, ..USE }, started("GET", Effect::Pure)).unwrap();
 }
 
@@ -101,6 +104,10 @@ fn a_request_is_of_no_safer_class_than_its_method() {
 #[test]
 fn a_request_starts_only_after_every_hook_that_was_asked_let_it_pass() {
     let mut bench = Bench::in_step();
+    let none = "the hook is none of those that must judge a request";
+    let asked = hook_started(GUARD, bound(USE, "GET"));
+    refused(&bench, USE.at_index(1), asked.clone(), none);
+    refused(&bench, USE, HookStarted { event: HookEvent::PostToolUse, ..asked }, none);
     let named = HttpStarted { hooks: vec![GUARD], ..started("GET", Effect::Pure) };
     refused(&bench, USE, named.clone(), NOT_PASSED);
     let seq = bench.judge(GUARD, Verdict::Allow, bound(USE, "GET"));

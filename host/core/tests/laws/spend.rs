@@ -291,6 +291,8 @@ fn a_completed_request_is_what_the_next_one_is_measured_by() {
         ModelOutcome::Completion { model, content: vec![], finish, usage, context_tokens: Some(1_000) };
     bench.record(place(1), ModelCompleted { start, outcome, cost: Usd::ZERO, ms: 0 }).unwrap();
     assert_eq!(bench.session.asked.counted(&asks("abc"), through), Some((2, 30)));
+    let of_turn = bench.session.turn.as_ref().map(|turn| turn.usage);
+    assert_eq!((bench.session.usage, of_turn), (usage, Some(usage)));
     assert_eq!(bench.session.asked.longest(through).map(|list| list.blob), Some(of("ab")));
 }
 

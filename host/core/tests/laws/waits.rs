@@ -4,12 +4,14 @@
 use rewake_core::decide;
 use rewake_core::decide::{Advance, Decision, Input, Then};
 use rewake_core::entry::Draft;
-use rewake_core::fact::{Fact, Next, Question, SessionFailed, SessionStopped};
+use rewake_core::fact::{
+    CallRetried, Fact, LogLines, Lost, Next, Question, SessionFailed, SessionStopped, StepRerun, ToolLost,
+};
 use rewake_core::ids::{Digest, Timestamp};
 use rewake_core::limits::{CRASHED_LOADS_MAX, RERUNS_MAX, TURN_STEPS_MAX};
 use rewake_wire::Status;
 
-use crate::bench::{Bench, STEP, advance, kinds, message};
+use crate::bench::{Bench, STEP, USE, advance, kinds, message};
 use rewake_core::command::{Command, Row};
 use rewake_core::entry::Place;
 
@@ -20,9 +22,13 @@ fn waits(until: Option<i64>, on_message: bool) -> Bench {
 }
 
 fn asks() -> Bench {
-    let question = Question { id: "q".into(), text: "?".into(), choices: vec![], schema: None };
+    asks_of(&["q"])
+}
+
+fn asks_of(ids: &[&str]) -> Bench {
+    let question = |id: &&str| Question { id: (*id).into(), text: "?".into(), choices: vec![], schema: None };
     let mut bench = Bench::in_step();
-    bench.ends(Next::Ask(vec![question]));
+    bench.ends(Next::Ask(ids.iter().map(question).collect()));
     bench
 }
 
@@ -69,6 +75,11 @@ fn a_wait_for_a_message_ends_by_one_that_is_not_taken_yet() {
 fn a_turn_that_asked_goes_on_when_all_is_answered() {
     idles(asks().due_at(9_000, vec![message(2)]), None);
     assert_eq!(kinds(&answered().due_at(1_000, vec![]).entries), ["step.started"]);
+    let mut bench = asks_of(&["q", "r"]);
+    let due = bench.due(vec![Command::Answer { question: "q".into(), value: "1".into() }]);
+    bench.add_all(due.entries).unwrap();
+    idles(bench.due_at(1_000, vec![]), None);
+    assert_eq!(bench.session.status(), Status::Awaiting);
 }
 
 /// Hooks of a load that only waits are asked when it goes on.
@@ -116,6 +127,21 @@ fn a_step_that_was_just_begun_is_run_and_another_is_begun_again() {
             None => assert!(failed(&due, "reruns"), "{due:?}"),
         }
     }
+}
+
+/// R5: attempts and diagnostics may be left by every run of a step that gets no further.
+#[test]
+fn only_what_a_replay_claims_is_progress() {
+    let progressed = |bench: &Bench| bench.session.open_step().is_some_and(|(_, step)| step.progressed);
+    let (mut bench, start) = Bench::started("put");
+    assert!(progressed(&bench));
+    bench.add(STEP, StepRerun { again: 1 }).unwrap();
+    bench.record(USE, CallRetried::again(start, 1)).unwrap();
+    let lines = LogLines { component: "laws/agent:loop".into(), lines: vec![], dropped: 0 };
+    bench.record(STEP, lines).unwrap();
+    assert!(!progressed(&bench));
+    bench.record(USE, ToolLost { start, why: Lost::Limit }).unwrap();
+    assert!(progressed(&bench));
 }
 
 #[test]
