@@ -238,8 +238,8 @@ tool = "append_once"
 input = {{ path = "{LOG}", line = "append_once model" }}
 "#
     );
-    // Longer than a tool sleeps and then waits for its lease.
-    let limits = "timeout = \"30s\"";
+    // Longer than a process stands still while its tool waits for its lease: a tool does not stand still with it.
+    let limits = "timeout = \"5m\"";
     let draft = Draft::new(&format!("test/{name}")).harness("harness_script");
     draft.tools_within("tool_probe", "rw", limits).model(&replies)
 }

@@ -157,8 +157,8 @@ impl<'a> Process<'a> {
         waits
     }
 
-    /// Everything that is heard until nothing is left to be done but to wait, in one order: files are used on a
-    /// thread of their own, and whose are done first is chance. A killed process does nothing any more.
+    /// Everything that is heard until nothing is left to be done but to wait, in one order. A killed process does
+    /// nothing any more.
     async fn all_of_now(&mut self, first: Signal) -> Vec<Signal> {
         let mut signals = vec![first];
         if !matches!(signals[0], Signal::Killed) {
@@ -262,10 +262,12 @@ impl<'a> Process<'a> {
             match next {
                 // It is refused, and no host hears of it.
                 Idle::Do(act @ Act::Reuse(_)) => self.sim.act(session, &act),
-                // No host hears of one that is refused, and each finds the others when it looks.
+                // No host hears of one that is refused, or was taken before, and each finds the others when it looks.
                 Idle::Do(Act::Send(at)) if self.sim.is_about_a_message(session, at) => {
+                    let sent = || self.sim.lock().scenes[session].crowd.sent[at].clone();
+                    let was_acked = sent().acked.is_some();
                     self.sim.act(session, &Act::Send(at));
-                    if !self.sim.lock().scenes[session].crowd.sent[at].refused {
+                    if !was_acked && !sent().refused {
                         return None;
                     }
                 }
