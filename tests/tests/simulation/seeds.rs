@@ -245,8 +245,8 @@ fn course(ran: &Ran) -> Vec<(String, String)> {
     lines
 }
 
-/// The same seed takes the same course. Files are used on a thread of their own, whose answers a busy machine may put
-/// on the other side of an interrupt: hardly any run differs, and then once.
+/// The same seed takes the same course. What a load does with folders is done on a thread of its own, whose answers a
+/// busy machine may put before or after what another host does: hardly any run differs, and then once.
 #[test]
 fn a_seed_is_what_happens() {
     let stage = Stage::new();
