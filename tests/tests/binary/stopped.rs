@@ -181,8 +181,10 @@ fn in_the_middle_of_a_tool_s_requests() {
 /// Guests in the middle of many changes of files, side by side and so in tasks of their own, change nothing more when
 /// the process goes on: but for what one of them was just doing, as a disk cannot be interrupted.
 fn in_the_middle_of_tools_files() {
-    let many = json!({ "path": "/workspace/log", "lines": 500, "pause_ms": 100 });
-    let uses: Vec<Value> = (0..4).map(|_| json!({ "name": "append_lines", "input": many })).collect();
+    let many = |pause_ms| json!({ "path": "/workspace/log", "lines": 500, "pause_ms": pause_ms });
+    // Of different lengths, so that they do not write at the same moment.
+    let uses: Vec<Value> =
+        [97, 101, 103, 107].map(|ms| json!({ "name": "append_lines", "input": many(ms) })).into();
     let is_now = |program: &Program, id: &str| program.lines(id, "log", "5") == 4;
     let mut stopped = stopped(scripted(), &json!([call(&uses)]), "some lines", is_now);
     let written = stopped.program.file(&stopped.id, "log").lines().count();
@@ -191,10 +193,11 @@ fn in_the_middle_of_tools_files() {
     let Stopped { program, id, first, .. } = stopped;
     first.end().expect(1).says(&["has taken", "over"]);
     let more = program.file(&id, "log").lines().count() - written;
-    assert!(more <= 1, "{more} lines of guests whose session is another's");
+    assert!(more <= 2, "{more} lines of guests whose session is another's");
     second.end().expect(0);
     let events = program.check(&id);
-    assert!(events.learned()[0].iter().all(|line| line.contains(": unknown: ")), "{:?}", events.learned());
+    let learned = &events.learned()[0];
+    assert!(learned.len() == 4 && learned.iter().all(|line| line.contains(": unknown: ")), "{learned:?}");
 }
 
 /// The second process is done when the first goes on: it takes the session up again, and shows what came of it.

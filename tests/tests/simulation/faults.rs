@@ -5,7 +5,7 @@ use rewake_runtime::lease::{LEASE_MS, MARGIN_MS};
 use rewake_tests::chooser::Chooser;
 
 use crate::plan::Walls;
-use crate::sim::LOOKS;
+use crate::sim::{LOOKS, LOOKS_MAX};
 
 /// Longer than a lease lasts.
 pub(crate) const LEASE_GONE_MS: u64 = 60_000;
@@ -214,7 +214,8 @@ impl Faults {
     /// the check of the lease and the act.
     pub(crate) fn at_check(&mut self) -> Option<(u32, u64)> {
         (!self.is_confined && self.strikes(20)).then(|| {
-            let nth = 1 + u32::try_from(self.chooser.below(LOOKS.into())).unwrap_or(0);
+            let most = if self.chooser.one_in(3) { LOOKS_MAX } else { LOOKS };
+            let nth = 1 + u32::try_from(self.chooser.below(most.into())).unwrap_or(0);
             (nth, self.standstill_ms())
         })
     }

@@ -108,8 +108,8 @@ fn evidence(sim: &Sim, session: usize) -> Evidence {
     }
 }
 
-/// One thread, a clock that passes when nothing is left to do, and files used in place: nothing is left to chance.
-/// Dropping it ends everything that its hosts do.
+/// One thread, a clock that passes when nothing is left to do, and guests' files used in place: only what a load does with
+/// folders is left to chance. Dropping it ends everything that its hosts do.
 fn one_life(stage: &Stage, snapshot_entries: u64, sim: &Arc<Sim>, hosts: &mut u32) -> Life {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let seen = sim.clone();

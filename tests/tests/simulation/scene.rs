@@ -15,9 +15,8 @@ use crate::people::{Crowd, View};
 use crate::plan::{Purpose, Talk, Walls, choices};
 use crate::stage::{Template, log_path};
 
-/// What a host has written to begin has been done so soon, but for what waits for its lease: longer than a tool sleeps
-/// before it writes anything.
-const BEGINS_MS: u64 = 6_000;
+/// Longer than any tool lasts: what a host has written to begin has shown outside by then, or never will.
+const BEGINS_MS: u64 = 400_000;
 
 /// An append that the store took.
 #[derive(Clone, Debug)]
@@ -64,7 +63,7 @@ pub(crate) struct Hold {
     pub(crate) asked_ms: u64,
     /// Which lease of the session that is.
     epoch: u64,
-    /// How long all had stood still by then, when it last looked at its lease to begin something.
+    /// How long all had stood still by then, when it last looked at its lease.
     pub(crate) checked_leapt_ms: u64,
     log: PathBuf,
     read_bytes: usize,

@@ -23,9 +23,11 @@ use crate::time::Time;
 
 /// Time passes only when nothing is left to do: whoever sleeps this long sleeps until then.
 pub(crate) const QUIET: Duration = Duration::from_millis(1);
-/// How often a host looks at its lease between an append and what it then does: its driver before the tool is called and
-/// after, if that did not wait, and the tool when it opens its file, and when it writes.
+/// How often a host looks at its lease between an append and what it then does: its driver twice before a tool is
+/// called, and the tool when it opens its file and when it writes.
 pub(crate) const LOOKS: u32 = 4;
+/// The same where the tool sleeps before that: its driver looks every half second meanwhile.
+pub(crate) const LOOKS_MAX: u32 = 28;
 
 /// What whoever runs the hosts is told.
 pub(crate) enum Signal {
@@ -207,7 +209,7 @@ impl Sim {
                 scenes[check.session].disturbances += u64::from(due.is_some());
                 standstill = standstill.or(due);
             }
-            checks.retain(|check| check.looks < LOOKS);
+            checks.retain(|check| check.looks < LOOKS_MAX);
         }
         if let Some((_, ms)) = standstill {
             state.note(format!("  host {host} stands still for {ms} ms after a look at its lease"));

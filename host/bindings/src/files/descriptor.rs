@@ -329,6 +329,9 @@ impl HostDescriptor for Files<'_> {
     ) -> FsResult<Fd> {
         self.room()?;
         let how = how(path_flags, open_flags, flags)?;
+        if how.create || how.truncate {
+            self.until_it_may_change().await?;
+        }
         let (parent, asked) = self.at(&fd, FileOp::Open, &path, &how_words(how))?;
         let node = Arc::new(parent.below(&path, how));
         let new = node.clone();

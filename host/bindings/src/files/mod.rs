@@ -67,12 +67,10 @@ pub enum FileOp {
     Link,
 }
 
-impl FileUse {
-    /// Whether something may be changed by it.
-    fn may_change(&self) -> bool {
-        match self.op {
-            // The words are `how_words`'.
-            FileOp::Open => self.detail.split(' ').any(|word| matches!(word, "create" | "truncate")),
+impl FileOp {
+    /// Whether something may be changed by it, however it is asked for; opening is for who opens to say.
+    fn changes(self) -> bool {
+        match self {
             FileOp::Write
             | FileOp::SetSize
             | FileOp::SetTimes
@@ -82,7 +80,8 @@ impl FileUse {
             | FileOp::Unlink
             | FileOp::Symlink
             | FileOp::Link => true,
-            FileOp::Stat
+            FileOp::Open
+            | FileOp::Stat
             | FileOp::StatAt
             | FileOp::Read
             | FileOp::ReadDirectory
@@ -287,11 +286,15 @@ impl Files<'_> {
         if let Some(answer) = self.imports.file_replayed(&asked).map_err(FsError::trap)? {
             return taken(answer);
         }
-        if asked.may_change() {
-            self.imports.file_may_change().await.map_err(FsError::trap)?;
+        if asked.op.changes() {
+            self.until_it_may_change().await?;
         }
         let (asked, performed) = self.opened.performing.perform(asked, live).await.map_err(FsError::trap)?;
         self.tell(&asked, performed)
+    }
+
+    async fn until_it_may_change(&mut self) -> FsResult<()> {
+        self.imports.file_may_change().await.map_err(FsError::trap)
     }
 
     /// The same of what is known without a look at the disk.

@@ -100,18 +100,13 @@ impl Driver {
         Ok(Gone::Unloaded)
     }
 
-    /// What comes of a driver that cannot go on. What is in its memory is not believed any more.
+    /// What comes of a driver that cannot go on. What is in its memory is written where only time or the step was at
+    /// fault, and given up where the store contradicts it.
     pub(super) async fn give_up(&mut self, fatal: Fatal) -> Driven {
+        let fatal = self.write_last(fatal).await;
         self.running = None;
         let gone = match fatal {
-            Fatal::Store(StoreError::Fenced { .. }) => return Driven::Again(Again::Lease),
-            Fatal::LeaseLost => {
-                // What is in memory is written, if the session is nobody else's by now (journal.md R5).
-                if let Err(error) = self.ledger.flush(None).await {
-                    warn!(%error, "what was done under the lease that has run out is not written");
-                }
-                return Driven::Again(Again::Lease);
-            }
+            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => return Driven::Again(Again::Lease),
             Fatal::Store(
                 error
                 @ (StoreError::Unknown(_) | StoreError::RowTaken { .. } | StoreError::RowChanged { .. }),
@@ -130,5 +125,25 @@ impl Driver {
             warn!(%error, "a fault could not be kept");
         }
         Driven::Gone(gone)
+    }
+
+    /// Writes what is in memory, if that is believed still: a session that is another's by now refuses it. Returns why
+    /// the driver cannot go on.
+    async fn write_last(&mut self, fatal: Fatal) -> Fatal {
+        match fatal {
+            Fatal::LeaseLost => {
+                // What has ended and is not heard yet is an outcome, and not lost (journal.md R5).
+                let heard = self.drop_guest().await;
+                if let Err(error) = heard.and(self.ledger.flush(None).await) {
+                    warn!(%error, "what was done under the lease that has run out is not written");
+                }
+                Fatal::LeaseLost
+            }
+            Fatal::Fault(_) | Fatal::Host(_) => {
+                self.running = None;
+                self.ledger.flush(None).await.err().unwrap_or(fatal)
+            }
+            other => other,
+        }
     }
 }

@@ -16,23 +16,21 @@ use crate::step::{Ended, StepReport};
 impl Driver {
     pub(super) async fn step_ended(&mut self, report: StepReport) -> Result<(), Fatal> {
         let StepReport { end, ordinal, observed, logs, .. } = report;
-        let fatal = match end {
+        match end {
             Ended::Told(outcome, saved) => {
                 let end = StepEnd { outcome, ordinal, observed, logs, rows: Vec::new() };
-                return self.step_told(end, saved).await;
+                self.step_told(end, saved).await
             }
-            Ended::Waiting => return self.step_waits(logs).await,
-            Ended::Mismatch(mismatch) => Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION))),
+            Ended::Waiting => self.step_waits(logs).await,
+            Ended::Mismatch(mismatch) => Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
             Ended::StateRefused(why) => {
                 let seq = self.ledger.session.open_step().map_or(0, |(_, step)| step.started_seq);
                 let detail = format!("the harness does not take its saved state: {why}");
-                fault("state_refused", seq, &detail)
+                Err(fault("state_refused", seq, &detail))
             }
-            Ended::Host(why) => Fatal::Host(why),
-            Ended::Dropped => Fatal::Host("a task of the step died".into()),
-        };
-        self.ledger.flush(None).await?;
-        Err(fatal)
+            Ended::Host(why) => Err(Fatal::Host(why)),
+            Ended::Dropped => Err(Fatal::Host("a task of the step died".into())),
+        }
     }
 
     /// Takes in what the harness says of its step.

@@ -76,9 +76,11 @@ impl Ledger {
         if self.before.is_none() && drafts.iter().any(|draft| matches!(draft.fact, Fact::UserMessage(_))) {
             self.before = Some(Before { session: self.session.clone(), staged: self.staged.clone() });
         }
+        // Before anything is staged: of what was decided together, all is or nothing.
+        let salts = drafts.iter().map(|_| self.salt()).collect::<Result<Vec<_>, Fatal>>()?;
         let mut staged = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let seal = Seal { epoch: self.epoch, at: self.store.now(), salt: self.salt()? };
+        for (draft, salt) in drafts.into_iter().zip(salts) {
+            let seal = Seal { epoch: self.epoch, at: self.store.now(), salt };
             let (entry, record) = codec::seal(&self.session.id, self.session.head, seal, draft)?;
             let entry = Arc::new(entry);
             self.session.apply_shared(&entry)?;

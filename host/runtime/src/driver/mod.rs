@@ -49,7 +49,7 @@ const REST_LOOK: Duration = Duration::from_secs(2);
 /// How long a wait for a time is left to a timer, in milliseconds.
 const WAIT_MS_MAX: u64 = 30_000;
 
-/// Why a driver cannot go on. The journal is as it was.
+/// Why a driver cannot go on.
 #[derive(Debug, Error)]
 pub(crate) enum Fatal {
     #[error(transparent)]

@@ -67,8 +67,8 @@ impl Host {
         Host::over(config, store, machine)
     }
 
-    /// The same for a simulation: by other clocks than the machine's, and files are used where they are asked for, so
-    /// that nothing goes on beside the runtime's own thread.
+    /// The same for a simulation: by other clocks than the machine's, and guests' files are used where they are asked
+    /// for, not on threads beside the runtime's own.
     ///
     /// # Errors
     /// As [`Host::open`].
@@ -78,11 +78,8 @@ impl Host {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
     ) -> Result<Host, HostError> {
-        Host::over(
-            config,
-            store,
-            Machine { components: bench.components.clone(), clock, files_in_place: true },
-        )
+        let machine = Machine { components: bench.components.clone(), clock, files_in_place: true };
+        Host::over(config, store, machine)
     }
 
     /// Makes a bundle's tools and hooks ready for calls outside of any session, in this workspace folder: it
