@@ -143,17 +143,22 @@ impl Host {
     /// # Errors
     /// If the operator's rules are not as they must be, or the engines cannot be had.
     pub fn open(config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
-        let (_, read) = read_rules(config)?;
+        let (rules, read) = read_rules(config)?;
         let compiler = Compiler::new(config.compiler.clone(), read.limits.compile.over(config.compile));
         let components = Components::open(&config.cache, compiler)
             .map_err(|error| HostError::Machine(format!("this machine cannot run components: {error:#}")))?;
         let clock = Arc::new(MachineClock);
-        Host::over(config, store, Machine { components, clock, files_in_place: false })
+        Host::over(config, store, Machine { components, clock, files_in_place: false }, rules, &read)
     }
 
-    fn over(config: &Config, store: Arc<dyn Store>, machine: Machine) -> Result<Host, HostError> {
+    fn over(
+        config: &Config,
+        store: Arc<dyn Store>,
+        machine: Machine,
+        rules: RulesFile,
+        read: &Rules,
+    ) -> Result<Host, HostError> {
         let Machine { components, clock, files_in_place } = machine;
-        let (rules, read) = read_rules(config)?;
         let id =
             HostId::parse(&format!("host_{}", ulid()?)).map_err(|bad| HostError::Machine(bad.to_string()))?;
         let authorities = read.authorities().map_err(HostError::Rules)?;

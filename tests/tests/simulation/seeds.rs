@@ -81,7 +81,7 @@ fn env(name: &str) -> Option<u64> {
 }
 
 /// Runs a seed, and what belongs to it; how often each thing went wrong.
-pub(crate) fn one(stage: &Stage, seed: u64, totals: &mut BTreeMap<String, u64>) {
+fn one(stage: &Stage, seed: u64, totals: &mut BTreeMap<String, u64>) {
     let plan = Plan::of(seed);
     let ran = run(stage, seed, &plan, FAULTS);
     if let Err(why) = judge(stage, &plan, &ran) {

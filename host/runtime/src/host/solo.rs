@@ -11,7 +11,7 @@ use rewake_core::fact::{HookPin, LogLines, Source, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, SessionId};
 use rewake_store::Store;
 
-use super::{Config, Host, HostError, Machine, ulid};
+use super::{Config, Host, HostError, Machine, read_rules, ulid};
 use crate::bundle::{Bundle, Invalid};
 use crate::clock::{Clock, MachineClock};
 use crate::config::{Allow, AllowedAsk};
@@ -59,12 +59,7 @@ impl Host {
     /// # Errors
     /// As [`Host::open`].
     pub fn open_on(bench: &Workbench, config: &Config, store: Arc<dyn Store>) -> Result<Host, HostError> {
-        let machine = Machine {
-            components: bench.components.clone(),
-            clock: Arc::new(MachineClock),
-            files_in_place: false,
-        };
-        Host::over(config, store, machine)
+        Host::open_over(bench, config, store, Arc::new(MachineClock), false)
     }
 
     /// The same for a simulation: by other clocks than the machine's, and guests' files are used where they are asked
@@ -78,8 +73,19 @@ impl Host {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
     ) -> Result<Host, HostError> {
-        let machine = Machine { components: bench.components.clone(), clock, files_in_place: true };
-        Host::over(config, store, machine)
+        Host::open_over(bench, config, store, clock, true)
+    }
+
+    fn open_over(
+        bench: &Workbench,
+        config: &Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        files_in_place: bool,
+    ) -> Result<Host, HostError> {
+        let (rules, read) = read_rules(config)?;
+        let machine = Machine { components: bench.components.clone(), clock, files_in_place };
+        Host::over(config, store, machine, rules, &read)
     }
 
     /// Makes a bundle's tools and hooks ready for calls outside of any session, in this workspace folder: it
