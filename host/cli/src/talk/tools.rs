@@ -114,12 +114,12 @@ impl Tools {
     }
 
     /// The rows of the others, as they are now.
-    pub(super) fn rows(&self, now: Instant) -> Vec<Row> {
+    pub(super) fn rows(&self, now: Instant, columns: usize) -> Vec<Row> {
         let mut rows = Vec::new();
         for one in &self.uses {
             match &one.end {
                 Some(end) => rows.extend(end.iter().take(1).cloned()),
-                None => rows.push(one.running(now)),
+                None => rows.push(one.running(now, columns)),
             }
             rows.extend(one.notes.iter().cloned());
         }
@@ -132,12 +132,15 @@ impl Tools {
 }
 
 impl Use {
-    fn running(&self, now: Instant) -> Row {
+    /// One row, since it changes every second. What it is about is cut, so that how long it takes is seen.
+    fn running(&self, now: Instant, columns: usize) -> Row {
+        let seconds = self.since.map_or(0, |since| now.saturating_duration_since(since).as_secs());
+        let taken = if seconds > 0 { format!(" {seconds} s") } else { String::new() };
         let mut row = Row::new(Look::DIM, "→ ");
         row.push(Look::default(), &self.what);
-        let seconds = self.since.map_or(0, |since| now.saturating_duration_since(since).as_secs());
-        let dots = if seconds > 0 { format!(" … {seconds} s") } else { " …".to_owned() };
-        row.push(Look::DIM, &dots);
+        row.push(Look::DIM, " …");
+        row = row.cut(columns.saturating_sub(taken.len()));
+        row.push(Look::DIM, &taken);
         row
     }
 
@@ -238,15 +241,24 @@ mod tests {
             requested(&[("grep", r#"{"pattern":"foo","path":"src"}"#), ("read", r#"{"path":"a b"}"#)], false);
         tools.started(PLACE, now);
         tools.started(PLACE.at_index(1), now);
-        assert_eq!(texts(&tools.rows(now)), ["→ grep \"foo\" src …", "→ read \"a b\" …"]);
+        assert_eq!(texts(&tools.rows(now, 80)), ["→ grep \"foo\" src …", "→ read \"a b\" …"]);
         let later = now + Duration::from_secs(3);
-        assert_eq!(texts(&tools.rows(later))[0], "→ grep \"foo\" src … 3 s");
+        assert_eq!(texts(&tools.rows(later, 80))[0], "→ grep \"foo\" src … 3 s");
         tools.completed(PLACE.at_index(1), &completed(Outcome::Ok, "out"), 80);
         assert!(tools.settled(false, 80).is_empty(), "the one before it runs");
-        assert_eq!(texts(&tools.rows(now)), ["→ grep \"foo\" src …", "✓ read \"a b\" 12 ms"]);
+        assert_eq!(texts(&tools.rows(now, 80)), ["→ grep \"foo\" src …", "✓ read \"a b\" 12 ms"]);
         tools.completed(PLACE, &completed(Outcome::Ok, "out"), 80);
         assert_eq!(texts(&tools.settled(false, 80)), ["✓ grep \"foo\" src 12 ms", "✓ read \"a b\" 12 ms"]);
-        assert!(tools.rows(now).is_empty());
+        assert!(tools.rows(now, 80).is_empty());
+    }
+
+    #[test]
+    fn how_long_a_use_takes_is_seen_however_long_its_name() {
+        let now = Instant::now();
+        let mut tools = requested(&[("words", r#"{"path":"a/b/c"}"#)], false);
+        assert_eq!(texts(&tools.rows(now, 12)), ["→ words a/b…"]);
+        tools.started(PLACE, now);
+        assert_eq!(texts(&tools.rows(now + Duration::from_secs(70), 12)), ["→ word… 70 s"]);
     }
 
     #[test]

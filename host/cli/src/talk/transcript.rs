@@ -108,7 +108,7 @@ impl Transcript {
             let from = rows.len().saturating_sub(said_rows_max);
             changing.extend(rows.into_iter().skip(from));
         }
-        changing.extend(self.tools.rows(now));
+        changing.extend(self.tools.rows(now, self.columns));
         changing
     }
 
