@@ -373,7 +373,13 @@ impl Session {
         let hooks = self.pins().hooks.len();
         let is_known =
             |call: &OpenCall| !matches!(call.kind, CallKind::Hook(open) if open.hook as usize >= hooks);
-        if self.calls.values().all(is_known) { Ok(()) } else { Err("a call of it is of no hook it has") }
+        if !self.calls.values().all(is_known) {
+            return Err("a call of it is of no hook it has");
+        }
+        if self.ended.is_some() && self.open_step().is_some() {
+            return Err("it has ended, and a step of it is open");
+        }
+        Ok(())
     }
 
     /// The status, derived from the entries.

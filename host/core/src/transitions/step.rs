@@ -125,8 +125,11 @@ pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry, share: impl 
 }
 
 pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) -> Applied {
-    let saved = session.saved;
+    let (saved, has_ended) = (session.saved, session.ended.is_some());
     let turn = turn::open_turn(session)?;
+    if has_ended {
+        return Err("the session has ended");
+    }
     if turn.step.is_some() {
         return Err("another step is open");
     }

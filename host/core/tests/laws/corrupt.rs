@@ -163,7 +163,10 @@ fn steps_are_numbered_one_at_a_time_and_start_from_what_was_saved() {
     let state = Some(StateRef { version: 1, digest: Digest::of(b"never saved") });
     let other = StepStarted { state, ..started.clone() };
     corrupt(&bench, STEP, other, "it starts from another state than the last completed step saved");
-    corrupt(&Bench::in_step(), Place::step(1, 2), started, "another step is open");
+    corrupt(&Bench::in_step(), Place::step(1, 2), started.clone(), "another step is open");
+    let mut ended = Bench::in_turn();
+    ended.add(Place::default(), SessionStopped { reason: String::new() }).unwrap();
+    corrupt(&ended, STEP, started, "the session has ended");
 
     let none = "no step is open";
     corrupt(&bench, STEP, step_completed(), none);

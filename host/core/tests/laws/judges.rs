@@ -319,4 +319,7 @@ fn a_fold_that_does_not_hold_together_is_found() {
         let expected = if left > 0 { Ok(()) } else { Err("a call of it is of no hook it has") };
         assert_eq!(hooked.session.check(), expected);
     }
+    let mut ended = Bench::in_step();
+    ended.session.ended = Some(rewake_core::session::Ended::Failed);
+    assert_eq!(ended.session.check(), Err("it has ended, and a step of it is open"));
 }

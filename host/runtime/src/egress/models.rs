@@ -19,7 +19,7 @@ use super::Egress;
 use super::address::own_kind;
 use super::limits::ADDRESSES_MAX;
 use super::network::Network;
-use super::target::Target;
+use super::target::{Target, bounded};
 
 /// Time until a connection stands, TLS included.
 const CONNECT_MAX: Duration = Duration::from_secs(20);
@@ -53,6 +53,7 @@ impl ModelAddress {
         if !target.url.path().ends_with('/') {
             let path = format!("{}/", target.url.path());
             target.url.set_path(&path);
+            bounded(target.url.as_str())?;
         }
         Ok(ModelAddress { target })
     }
@@ -194,6 +195,18 @@ mod tests {
         ] {
             let why = ModelAddress::parse(text).unwrap_err();
             assert!(why.contains(says) && !why.contains("key@"), "{text}: {why}");
+        }
+    }
+
+    /// The bound holds of what is sent, not of what was written: a URL that is read can be read again.
+    #[test]
+    fn addresses_are_bounded_as_they_are_sent() {
+        let room = super::super::URL_BYTES_MAX - "https://a.example//".len();
+        let long = |path: String| ModelAddress::parse(&format!("https://a.example/{path}"));
+        assert_eq!(long("x".repeat(room)).unwrap().base().len(), super::super::URL_BYTES_MAX);
+        for path in ["x".repeat(room + 1), "<".repeat(room / 2), "é".repeat(room / 4)] {
+            let why = long(path).unwrap_err();
+            assert!(why.contains("at most 8192 are taken"), "{why}");
         }
     }
 

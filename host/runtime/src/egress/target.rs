@@ -46,15 +46,21 @@ fn what_is_granted(grants: &[HttpGrant]) -> String {
     }
 }
 
+/// Whether a URL is short enough.
+pub(super) fn bounded(url: &str) -> Result<(), String> {
+    if url.len() > URL_BYTES_MAX {
+        return Err(format!("the URL has {} bytes; at most {URL_BYTES_MAX} are taken", url.len()));
+    }
+    Ok(())
+}
+
 impl Target {
     /// Reads a URL.
     ///
     /// # Errors
     /// What is wrong with it, for who wrote it.
     pub(crate) fn parse(text: &str) -> Result<Target, String> {
-        if text.len() > URL_BYTES_MAX {
-            return Err(format!("the URL has {} bytes; at most {URL_BYTES_MAX} are taken", text.len()));
-        }
+        bounded(text)?;
         let shown = cut(text, URL_SHOWN_BYTES_MAX);
         let url = Url::parse(text).map_err(|error| format!("{shown:?} is no URL: {error}"))?;
         Target::of(url)
@@ -66,9 +72,7 @@ impl Target {
     /// What is wrong with it.
     pub(crate) fn join(&self, location: &str) -> Result<Target, String> {
         let shown = cut(location, URL_SHOWN_BYTES_MAX);
-        if location.len() > URL_BYTES_MAX {
-            return Err(format!("the URL has {} bytes; at most {URL_BYTES_MAX} are taken", location.len()));
-        }
+        bounded(location)?;
         let url = self.url.join(location).map_err(|error| format!("{shown:?} is no URL: {error}"))?;
         Target::of(url)
     }
@@ -96,6 +100,8 @@ impl Target {
             return Err("nothing is at port 0".into());
         }
         url.set_fragment(None);
+        // As it is sent, where what is no character of a URL takes three bytes for one.
+        bounded(url.as_str())?;
         Ok(Target { url, scheme, host, port })
     }
 
