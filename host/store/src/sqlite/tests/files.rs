@@ -5,8 +5,6 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-use sqlx::Executor as _;
-
 use super::{Place, all, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
@@ -135,12 +133,12 @@ async fn reading_only_needs_to_make_nothing_beside_the_file() {
 async fn files_of_others_and_of_newer_versions_are_left_alone() {
     let place = Place::new();
     place.open().await.close().await;
-    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
-    connection.execute("PRAGMA user_version = 99").await.unwrap();
-    closed(connection).await;
+    let connection = Location::for_writing(&place.path()).unwrap().1;
+    connection.execute_batch("PRAGMA user_version = 99").unwrap();
+    closed(connection);
     for read_only in [true, false] {
         let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
-        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 3 });
+        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 4 });
     }
 
     std::fs::remove_file(place.path()).unwrap();
@@ -168,9 +166,9 @@ async fn a_session_whose_salt_is_damaged_is_corrupt_not_a_panic() {
     store.create(tale.creation()).await.unwrap();
     store.append(tale.append(1)).await.unwrap();
     store.close().await;
-    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
-    connection.execute("DELETE FROM blob_refs; DELETE FROM blobs").await.unwrap();
-    closed(connection).await;
+    let connection = Location::for_writing(&place.path()).unwrap().1;
+    connection.execute_batch("DELETE FROM blob_refs; DELETE FROM blobs").unwrap();
+    closed(connection);
     let store = place.open().await;
     let error = store.read(&tale.session, 0, 10).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
@@ -185,21 +183,21 @@ async fn the_log_is_moved_into_the_file_beside_the_writer_and_by_it() {
     let mut tale = told(&store, "ses_one", 0).await;
     let size = || std::fs::metadata(place.path()).unwrap().len();
     let mut before = size();
-    let mut connection = store.shared.location.checkpointer().await.unwrap();
+    let connection = store.shared.location.checkpointer().unwrap();
     for by_writer in [false, true] {
         tale.payload_bytes = 50_000;
         store.append(tale.append(3)).await.unwrap();
         if by_writer {
-            store.shared.log_is_full.store(true, Ordering::Relaxed);
+            store.shared.log.is_full.store(true, Ordering::Relaxed);
             store.append(tale.append(1)).await.unwrap();
-            assert!(!store.shared.log_is_full.load(Ordering::Relaxed));
+            assert!(!store.shared.log.is_full.load(Ordering::Relaxed));
         } else {
-            assert_eq!(checkpoint::move_log(&mut connection).await.unwrap(), 0, "all of it");
+            assert_eq!(checkpoint::move_log(&connection).unwrap(), 0, "all of it");
         }
         assert!(size() >= before + 150_000, "{before} {}", size());
         before = size();
     }
     assert_eq!(all(&store, &tale).await.len(), 9);
-    closed(connection).await;
+    closed(connection);
     store.close().await;
 }

@@ -1,10 +1,9 @@
-//! How appends share commits, and how one that fails leaves the others alone. These run on one thread:
-//! what is queued in one go is there when the writer looks.
+//! How appends share commits, and how one that fails leaves the others alone.
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
-use super::{Place, all, told};
+use super::{Place, all, hold, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Append, Inbox as _, Journal as _, Leases as _};
@@ -22,9 +21,11 @@ async fn sessions(store: &SqliteStore, count: usize) -> Vec<Tale> {
     tales
 }
 
+/// Queues all before the writer takes the first; tells in how many commits they were.
 async fn at_once(store: &SqliteStore, appends: Vec<Append>) -> (Vec<crate::Result<()>>, u64) {
-    let before = store.commits();
-    let outcomes = join_all(appends.into_iter().map(|append| store.append(append))).await;
+    let (before, held) = (store.commits() + 1, hold(store).await);
+    let outcomes = join_all(appends.into_iter().map(|append| store.append(append)));
+    let (outcomes, ()) = tokio::join!(outcomes, async { drop(held) });
     (outcomes, store.commits() - before)
 }
 
@@ -55,8 +56,16 @@ async fn appends_of_one_session_follow_each_other() {
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 0).await;
     let (outcomes, commits) = at_once(&store, (0..5).map(|_| tale.append(2)).collect()).await;
-    assert_eq!((outcomes, commits), (vec![Ok(()); 5], 5));
+    assert_eq!((outcomes, commits), (vec![Ok(()); 5], 1));
     assert_eq!(all(&store, &tale).await.len(), 12);
+    // One that is refused, and what was to follow it, leave what was before them.
+    let mut appends: Vec<Append> = (0..4).map(|_| tale.append(1)).collect();
+    appends[1].taken = vec![9];
+    let (outcomes, commits) = at_once(&store, appends).await;
+    assert!(matches!(outcomes[1], Err(StoreError::RowTaken { n: 9, .. })), "{outcomes:?}");
+    assert_eq!((&outcomes[0], commits), (&Ok(()), 1));
+    assert!(outcomes[2..].iter().all(|one| matches!(one, Err(StoreError::Fenced { .. }))), "{outcomes:?}");
+    assert_eq!(store.head(&tale.session).await.unwrap().map(|head| head.seq), Some(13));
     store.close().await;
 }
 
@@ -131,9 +140,11 @@ async fn what_its_caller_dropped_is_withdrawn() {
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 1).await;
     let before = tale.head;
+    let held = hold(&store).await;
     let mut append = store.append(tale.append(1));
     assert!((&mut append).now_or_never().is_none(), "it is queued");
     drop(append);
+    drop(held);
     told(&store, "ses_two", 1).await;
     assert_eq!(store.head(&tale.session).await.unwrap(), Some(before));
     store.close().await;

@@ -1,0 +1,98 @@
+//! The connections that read, each made when it is needed. A reading runs on a thread of its own, so that nothing
+//! asynchronous waits for a disk.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use super::connect::Location;
+use super::failure::reading;
+use super::job::Stop;
+use crate::{Result, StoreError};
+
+/// Connections that read at the same time.
+const READERS_MAX: usize = 4;
+
+/// All of them.
+pub(super) struct Readers {
+    location: Location,
+    turns: Arc<Semaphore>,
+    /// Held for reading during every reading, so that closing waits for all of them.
+    idle: RwLock<Idle>,
+}
+
+/// Those that nobody uses.
+enum Idle {
+    Open(Mutex<Vec<Connection>>),
+    Closed,
+}
+
+impl Readers {
+    pub(super) fn new(location: Location) -> Self {
+        let idle = RwLock::new(Idle::Open(Mutex::default()));
+        Readers { location, turns: Arc::new(Semaphore::new(READERS_MAX)), idle }
+    }
+
+    /// Reads something with one of them.
+    pub(super) async fn read<T, F>(self: &Arc<Self>, what: impl Into<String>, query: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
+    {
+        let what = what.into();
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let readers = Arc::clone(self);
+        blocking(move || {
+            let _turn = turn;
+            readers.now(|connection| {
+                query(connection).map_err(|stop| match stop {
+                    Stop::Refused(why) => why,
+                    Stop::Sql(error) => reading(&what, &error),
+                })
+            })
+        })
+        .await
+    }
+
+    fn now<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let idle = self.idle.read().unwrap_or_else(PoisonError::into_inner);
+        let Idle::Open(idle) = &*idle else { return Err(StoreError::Closed) };
+        let take = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = take().pop();
+        let connection = known.map_or_else(|| self.location.reader(), Ok)?;
+        let outcome = query(&connection);
+        take().push(connection);
+        outcome
+    }
+
+    /// Closes them, after all that is being read; the next reading opens the file again.
+    pub(super) fn close_files(&self) {
+        self.end(|| Idle::Open(Mutex::default()));
+    }
+
+    /// Closes them for good.
+    pub(super) fn close(&self) {
+        self.end(|| Idle::Closed);
+    }
+
+    fn end(&self, then: impl FnOnce() -> Idle) {
+        let mut idle = self.idle.write().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*idle, Idle::Open(_)) {
+            *idle = then();
+        }
+    }
+}
+
+/// Runs what waits for a disk on a thread where waiting does no harm.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(broken) if broken.is_panic() => std::panic::resume_unwind(broken.into_panic()),
+        // The runtime ends.
+        Err(_) => Err(StoreError::Closed),
+    }
+}
