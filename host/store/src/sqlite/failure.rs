@@ -16,8 +16,8 @@ pub(super) enum Verdict {
 /// Judges an error. What is not known to be harmless is not.
 pub(super) fn judge(error: &Error) -> Verdict {
     match error {
-        // A column that is not what it must be, met by the statements before COMMIT.
-        error if is_of_a_column(error) => Verdict::NotWritten,
+        // A value, met by the statements before COMMIT, which itself has none.
+        error if is_of_a_value(error) => Verdict::NotWritten,
         // A damaged page is met by them too: COMMIT itself reads none.
         Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::ConstraintViolation
@@ -34,14 +34,17 @@ pub(super) fn judge(error: &Error) -> Verdict {
     }
 }
 
-/// Whether a value is none of its column's: somebody wrote it past SQLite's checks.
-fn is_of_a_column(error: &Error) -> bool {
+/// Whether a value is none of its column's, as somebody wrote it past SQLite's checks, or is too large for any; or
+/// whether a row is gone that others name.
+fn is_of_a_value(error: &Error) -> bool {
     matches!(
         error,
         Error::FromSqlConversionFailure(..)
             | Error::IntegralValueOutOfRange(..)
             | Error::InvalidColumnType(..)
             | Error::Utf8Error(..)
+            | Error::ToSqlConversionFailure(..)
+            | Error::QueryReturnedNoRows
     )
 }
 
@@ -80,7 +83,7 @@ pub(super) fn is_damaged(error: &Error) -> bool {
 /// Something failed, and nothing was written.
 pub(super) fn failed(what: String, error: &Error) -> StoreError {
     match error {
-        error if is_of_a_column(error) => StoreError::corrupt(what, error),
+        error if is_of_a_value(error) => StoreError::corrupt(what, error),
         error if is_damaged(error) => StoreError::Damaged { what, said: said(error) },
         error => StoreError::io(what, said(error)),
     }
