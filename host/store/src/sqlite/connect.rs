@@ -24,7 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004-no-asserts.sql"),
 ];
 /// How long a connection waits for another process's transaction.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 /// Compiled statements that a connection keeps: more than there are.
 const STATEMENTS_MAX: usize = 64;
 /// What is set on every connection.

@@ -31,7 +31,7 @@ impl Journal for SqliteStore {
         Box::pin(async move {
             let head = checks::append(&append)?;
             let keys = self.shared.keys(&append.session).await?;
-            self.ask(Appending::new(keys, append, head)).await
+            self.ask_at_once(Appending::new(keys, append, head)).await
         })
     }
 

@@ -1,4 +1,4 @@
-//! The embedded store: one SQLite file in WAL mode. One thread writes (`writer.rs`), a few connections read
+//! The embedded store: one SQLite file in WAL mode. One connection writes (`writer.rs`), a few read
 //! (`readers.rs`), and the log is moved into the file beside both (`checkpoint.rs`). Several processes may have the file open:
 //! who may append to a session is the leases' matter, and every append checks it.
 
@@ -23,19 +23,20 @@ mod tests;
 mod writer;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rewake_core::ids::Timestamp;
 use rusqlite::Connection;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use connect::Location;
-use job::{Asked, Job, Operation, Stop};
+use job::{Asked, Job, Operation, Stop, Task};
 use readers::blocking;
 use shared::Shared;
-use writer::Writer;
+use writer::{Committer, Writer};
 
 use crate::ports::Store;
 use crate::{Result, StoreError};
@@ -55,7 +56,26 @@ pub struct OpenOptions {
 pub struct SqliteStore {
     shared: Arc<Shared>,
     /// None if it is read only.
-    jobs: Option<mpsc::Sender<Job>>,
+    writing: Option<Writing>,
+}
+
+/// What a store has to write with.
+struct Writing {
+    jobs: mpsc::Sender<Job>,
+    committer: Arc<Mutex<Committer>>,
+    /// A thread of the runtime may wait for the disk, as it has others.
+    may_wait: bool,
+}
+
+impl Writing {
+    /// Commits a task on the caller's thread, if nobody else is at it or waits for it; or gives it back.
+    fn commit_at_once(&self, task: Box<dyn Task>) -> Option<Box<dyn Task>> {
+        let nobody_waits = self.jobs.capacity() == self.jobs.max_capacity();
+        match self.committer.try_lock() {
+            Ok(mut committer) if self.may_wait && nobody_waits => committer.commit_at_once(task),
+            _ => Some(task),
+        }
+    }
 }
 
 impl SqliteStore {
@@ -66,27 +86,29 @@ impl SqliteStore {
     /// `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let path = path.to_owned();
-        blocking(move || Self::open_now(&path, options)).await
+        let may_wait = Handle::current().metrics().num_workers() > 1;
+        blocking(move || Self::open_now(&path, options, may_wait)).await
     }
 
-    fn open_now(path: &Path, options: OpenOptions) -> Result<Self> {
+    fn open_now(path: &Path, options: OpenOptions, may_wait: bool) -> Result<Self> {
         if options.read_only {
             let shared = Arc::new(Shared::new(Location::for_reading(path)?));
-            return Ok(SqliteStore { shared, jobs: None });
+            return Ok(SqliteStore { shared, writing: None });
         }
         let (location, connection) = Location::for_writing(path)?;
         let shared = Arc::new(Shared::new(location));
         let (jobs, queue) = mpsc::channel(writer::QUEUE_JOBS_MAX);
-        let writer = Writer::new(Arc::clone(&shared), connection, queue);
+        let committer = Arc::new(Mutex::new(Committer::new(Arc::clone(&shared), connection)));
+        let writer = Writer::new(Arc::clone(&committer), queue);
         let moved = Arc::clone(&shared);
         thread("store-checkpoint", move || checkpoint::run(&moved))?;
         thread("store-writer", || writer.run())?;
-        Ok(SqliteStore { shared, jobs: Some(jobs) })
+        Ok(SqliteStore { shared, writing: Some(Writing { jobs, committer, may_wait }) })
     }
 
     /// Writes what is queued and closes the file. Methods called from then on answer `Closed`.
     pub async fn close(&self) {
-        let Some(jobs) = &self.jobs else {
+        let Some(Writing { jobs, .. }) = &self.writing else {
             let shared = Arc::clone(&self.shared);
             let _ = blocking(move || Ok(shared.close())).await;
             return;
@@ -137,9 +159,20 @@ impl SqliteStore {
         answered.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
+    /// The same at once, on the caller's own thread, if nobody else waits for the disk.
+    async fn ask_at_once<O: Operation>(&self, operation: O) -> Result<O::Output> {
+        let writing = self.writing.as_ref().ok_or(StoreError::ReadOnly)?;
+        let (answer, answered) = oneshot::channel();
+        let task = Box::new(Asked::new(operation, answer));
+        if let Some(task) = writing.commit_at_once(task) {
+            self.queue(Job::Task(task)).await?;
+        }
+        answered.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
     async fn queue(&self, job: Job) -> Result<()> {
-        let jobs = self.jobs.as_ref().ok_or(StoreError::ReadOnly)?;
-        jobs.send(job).await.map_err(|_| StoreError::Closed)
+        let writing = self.writing.as_ref().ok_or(StoreError::ReadOnly)?;
+        writing.jobs.send(job).await.map_err(|_| StoreError::Closed)
     }
 
     /// Why the writer gave no answer: it was closed before it came to it, or it broke off.

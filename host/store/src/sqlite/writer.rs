@@ -1,13 +1,16 @@
-//! The one thread that writes. It takes what is queued, commits it as one group, and answers its callers
-//! after the commit. Knows how a group ends, well or not; what is written is each operation's own.
+//! Who writes. A thread takes what is queued, commits it as one group, and answers its callers after the commit; who
+//! comes while nothing is queued and nobody commits may do so on a thread of its own (ADR 16). Knows how a group ends,
+//! well or not; what is written is each operation's own.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connect::{check_schema, closed};
+use super::connect::{BUSY, check_schema, closed};
 use super::failure::{Verdict, is_locked, judge, not_written, said};
 use super::identity::Identity;
 use super::job::{Job, Task};
@@ -22,26 +25,30 @@ const GROUP_ROWS_MAX: usize = 1_024;
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
 /// What one transaction is made of, in the order of arrival.
-type Group = Vec<Box<dyn Task>>;
+pub(super) type Group = Vec<Box<dyn Task>>;
 
-/// The thread's own state.
-pub(super) struct Writer {
+/// What commits. Held by the writer's thread, or, where nothing waits for that, by who wants something committed.
+pub(super) struct Committer {
     shared: Arc<Shared>,
-    queue: mpsc::Receiver<Job>,
-    /// Taken from the queue, and too much for the group before.
-    waiting: Option<Box<dyn Task>>,
-    /// Who wants the store closed.
-    closing: Option<oneshot::Sender<()>>,
-    /// None after a failure whose outcome is unknown, until the file is opened again.
+    /// None after a failure whose outcome is unknown, until the file is opened again; and when it is closed.
     connection: Option<Connection>,
     /// The files that are open.
     identity: Identity,
 }
 
+/// The thread's own state.
+pub(super) struct Writer {
+    committer: Arc<Mutex<Committer>>,
+    queue: mpsc::Receiver<Job>,
+    /// Taken from the queue, and too much for the group before.
+    waiting: Option<Box<dyn Task>>,
+    /// Who wants the store closed.
+    closing: Option<oneshot::Sender<()>>,
+}
+
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, connection: Connection, queue: mpsc::Receiver<Job>) -> Self {
-        let identity = Identity::of(&shared.location.path);
-        Writer { shared, queue, waiting: None, closing: None, connection: Some(connection), identity }
+    pub(super) fn new(committer: Arc<Mutex<Committer>>, queue: mpsc::Receiver<Job>) -> Self {
+        Writer { committer, queue, waiting: None, closing: None }
     }
 
     /// Runs until it is told to close, or until every handle of the store is gone.
@@ -49,14 +56,15 @@ impl Writer {
         while self.closing.is_none()
             && let Some(group) = self.take_group()
         {
-            if !group.is_empty() {
-                self.shared.relieve_log(self.connection.as_ref());
-                self.commit(group);
+            if group.is_empty() {
+                continue;
+            }
+            let lost = lock(&self.committer).commit(group);
+            if let Some(unknown) = lost {
+                self.answer_all(&unknown);
             }
         }
-        // The one that can write is closed last: it moves the log into the file and removes it.
-        self.shared.close();
-        self.connection.take().map(closed);
+        lock(&self.committer).close();
         if let Some(done) = self.closing {
             let _ = done.send(());
         }
@@ -94,51 +102,9 @@ impl Writer {
         Some(group)
     }
 
-    /// Commits a group, and whatever of it can be committed if not all can.
-    fn commit(&mut self, group: Group) {
-        let mut groups = VecDeque::from([group]);
-        while let Some(mut group) = groups.pop_front() {
-            let Some(connection) = &self.connection else {
-                let reopened = self.reopen();
-                let unknown = || StoreError::Unknown("the disk failed in a transaction before".into());
-                answer(group, Some(&reopened.err().unwrap_or_else(unknown)));
-                continue;
-            };
-            if let Err(moved) = self.identity.check() {
-                tracing::error!(%moved, "the store is not written any more");
-                answer(group, Some(&moved));
-                continue;
-            }
-            let Err(error) = transact(connection, &mut group) else {
-                self.shared.committed(&group);
-                answer(group, None);
-                continue;
-            };
-            match (judge(&error), rollback(connection)) {
-                (Verdict::Unknown, _) | (_, Err(_)) => {
-                    tracing::error!(error = %said(&error), "the store's disk failed; opening the file again");
-                    self.lose(group, &error);
-                }
-                (Verdict::NotWritten, Ok(())) if group.len() == 1 || is_locked(&error) => {
-                    answer(group, Some(&not_written(&error)));
-                }
-                // Who it was is found out by trying each alone.
-                (Verdict::NotWritten, Ok(())) => groups.extend(group.into_iter().map(|task| vec![task])),
-            }
-        }
-    }
-
-    /// After a failure whose outcome is unknown: all connections are closed and the file is opened again,
-    /// and everyone who asked for something before that is told so. What callers believe from then on is
-    /// checked by the head of their next append.
-    fn lose(&mut self, group: Group, error: &rusqlite::Error) {
-        self.connection.take().map(closed);
-        if let Err(error) = self.reopen() {
-            tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
-        }
-        let unknown = StoreError::Unknown(said(error));
-        answer(group, Some(&unknown));
-        answer(self.waiting.take().into_iter().collect(), Some(&unknown));
+    /// Tells everyone who asked for something that it is not known what became of it.
+    fn answer_all(&mut self, unknown: &StoreError) {
+        answer(self.waiting.take().into_iter().collect(), Some(unknown));
         // What is there now, and no more: who asks again at once must not keep the writer here.
         for _ in 0..self.queue.len() {
             match self.queue.try_recv() {
@@ -147,6 +113,88 @@ impl Writer {
                 Err(_) => break,
             }
         }
+    }
+}
+
+impl Committer {
+    pub(super) fn new(shared: Arc<Shared>, connection: Connection) -> Self {
+        let identity = Identity::of(&shared.location.path);
+        Committer { shared, connection: Some(connection), identity }
+    }
+
+    /// Commits one task without waiting for anybody or anything but the disk, or gives it back.
+    pub(super) fn commit_at_once(&mut self, task: Box<dyn Task>) -> Option<Box<dyn Task>> {
+        let Some(connection) = &self.connection else { return Some(task) };
+        // What is wrong with any of these, the thread will find too, and deal with it.
+        let can = !self.shared.log.is_full.load(Ordering::Relaxed)
+            && self.identity.check().is_ok()
+            && begin_at_once(connection).is_ok();
+        if !can {
+            return Some(task);
+        }
+        self.commit_all(vec![task], true);
+        None
+    }
+
+    /// Commits a group, and whatever of it can be committed if not all can. Returns what is to be told to whoever
+    /// asked for something before, if it is not known what became of a part of it.
+    fn commit(&mut self, group: Group) -> Option<StoreError> {
+        self.shared.relieve_log(self.connection.as_ref());
+        self.commit_all(group, false)
+    }
+
+    /// As [`Committer::commit`]; the transaction of the whole group may have begun.
+    fn commit_all(&mut self, group: Group, mut has_begun: bool) -> Option<StoreError> {
+        let mut lost = None;
+        let mut groups = VecDeque::from([group]);
+        while let Some(mut group) = groups.pop_front() {
+            let Some(connection) = &self.connection else {
+                let reopened = self.reopen();
+                let unknown = || StoreError::Unknown("the disk failed in a transaction before".into());
+                answer(group, Some(&reopened.err().unwrap_or_else(unknown)));
+                continue;
+            };
+            if !has_begun && let Err(moved) = self.identity.check() {
+                tracing::error!(%moved, "the store is not written any more");
+                answer(group, Some(&moved));
+                continue;
+            }
+            let Err(error) = transact(connection, &mut group, std::mem::take(&mut has_begun)) else {
+                self.shared.committed(&group);
+                answer(group, None);
+                continue;
+            };
+            match (judge(&error), rollback(connection)) {
+                (Verdict::Unknown, _) | (_, Err(_)) => {
+                    tracing::error!(error = %said(&error), "the store's disk failed; opening the file again");
+                    lost = Some(self.lose(group, &error));
+                }
+                (Verdict::NotWritten, Ok(())) if group.len() == 1 || is_locked(&error) => {
+                    answer(group, Some(&not_written(&error)));
+                }
+                // Who it was is found out by trying each alone.
+                (Verdict::NotWritten, Ok(())) => groups.extend(group.into_iter().map(|task| vec![task])),
+            }
+        }
+        lost
+    }
+
+    /// After a failure whose outcome is unknown: all connections are closed and the file is opened again. What
+    /// callers believe from then on is checked by the head of their next append.
+    fn lose(&mut self, group: Group, error: &rusqlite::Error) -> StoreError {
+        self.connection.take().map(closed);
+        if let Err(error) = self.reopen() {
+            tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
+        }
+        let unknown = StoreError::Unknown(said(error));
+        answer(group, Some(&unknown));
+        unknown
+    }
+
+    /// Closes the file. The connection that can write is closed last: it moves the log into the file and removes it.
+    fn close(&mut self) {
+        self.shared.close();
+        self.connection.take().map(closed);
     }
 
     /// Closes what this process still has open of the file, and opens it again.
@@ -165,6 +213,10 @@ impl Writer {
     }
 }
 
+fn lock(committer: &Mutex<Committer>) -> MutexGuard<'_, Committer> {
+    committer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Tells all callers: the same error, or that it is done.
 fn answer(group: Group, error: Option<&StoreError>) {
     for task in group {
@@ -172,10 +224,25 @@ fn answer(group: Group, error: Option<&StoreError>) {
     }
 }
 
+/// Begins a transaction with the lock, so that nothing that is read in it can have changed at the commit. Waits for
+/// other processes' transactions.
+fn begin(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(|_| ())
+}
+
+/// The same without waiting.
+fn begin_at_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let begun = begin(connection);
+    let restored = connection.busy_timeout(BUSY);
+    begun.and(restored)
+}
+
 /// One transaction. On an error it may still be open.
-fn transact(connection: &Connection, group: &mut Group) -> rusqlite::Result<()> {
-    // Whoever writes first asks for the lock, so that nothing that is read here can have changed at the commit.
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+fn transact(connection: &Connection, group: &mut Group, has_begun: bool) -> rusqlite::Result<()> {
+    if !has_begun {
+        begin(connection)?;
+    }
     for task in group {
         task.run(connection)?;
     }

@@ -8,6 +8,7 @@ use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Append, Inbox as _, Journal as _, Leases as _};
 use crate::sqlite::SqliteStore;
+use crate::tamper::Tamper;
 use rewake_core::Refusal;
 use rewake_core::command::Command;
 use rewake_core::ids::HostId;
@@ -147,6 +148,29 @@ async fn what_its_caller_dropped_is_withdrawn() {
     drop(held);
     told(&store, "ses_two", 1).await;
     assert_eq!(store.head(&tale.session).await.unwrap(), Some(before));
+    store.close().await;
+}
+
+/// Who commits on a thread of its own waits for the disk, and for nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_waits_for_no_other_process() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 1).await;
+    assert_eq!(store.append(tale.append(1)).now_or_never(), Some(Ok(())), "it was committed there and then");
+    let tamper = Tamper::open(&place.path()).unwrap();
+    tamper.run("BEGIN IMMEDIATE").unwrap();
+    let mut append = store.append(tale.append(2));
+    assert!((&mut append).now_or_never().is_none(), "the thread waits");
+    tamper.run("ROLLBACK").unwrap();
+    append.await.unwrap();
+    let held = hold(&store).await;
+    let mut append = store.append(tale.append(3));
+    assert!((&mut append).now_or_never().is_none(), "another commits");
+    drop(held);
+    append.await.unwrap();
+    assert_eq!(all(&store, &tale).await.len(), 11);
+    tamper.close().unwrap();
     store.close().await;
 }
 
