@@ -61,7 +61,10 @@ pub fn transactions(log: &Path) -> Vec<u64> {
 }
 
 /// Another process's transaction, which keeps a store locked until it is dropped.
-pub struct Lock(Option<Tamper>);
+pub struct Lock {
+    /// Closing it undoes what is open.
+    _tamper: Tamper,
+}
 
 impl Lock {
     /// Begins one: `IMMEDIATE` keeps others from writing, `EXCLUSIVE` from more where the file's kind has it so.
@@ -71,17 +74,7 @@ impl Lock {
     pub fn take(file: &Path, kind: &str) -> Self {
         let tamper = Tamper::open(file).expect("the store's file");
         tamper.run(&format!("BEGIN {kind}")).expect("the lock");
-        Lock(Some(tamper))
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        if let Some(tamper) = self.0.take() {
-            // Closing undoes what is open.
-            let _ = tamper.run("ROLLBACK");
-            let _ = tamper.close();
-        }
+        Lock { _tamper: tamper }
     }
 }
 

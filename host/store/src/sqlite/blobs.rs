@@ -58,6 +58,19 @@ impl Operation for Put {
     }
 }
 
+/// Keeps bytes in a project, if it does not have them.
+pub(super) fn insert(
+    connection: &Connection,
+    project: i64,
+    digest: Digest,
+    bytes: &[u8],
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO blobs (project, digest, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")?
+        .execute(params![project, digest.0, bytes])?;
+    Ok(())
+}
+
 /// A project's key; it is made when something is first kept in it.
 pub(super) fn project(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection

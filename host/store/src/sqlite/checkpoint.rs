@@ -2,12 +2,13 @@
 //! is large, or when nothing was written for a moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::connect::{Location, closed};
+use super::lock;
 use super::shared::Shared;
 
 /// How long nothing must be written before a small log is moved.
@@ -49,7 +50,9 @@ impl Log {
 
     /// Closes the connection that moves it; it is made again when it is needed.
     pub(super) fn close_files(&self) {
-        lock(&self.connection).take().map(closed);
+        if let Some(connection) = lock(&self.connection).take() {
+            closed(connection);
+        }
     }
 
     /// Ends the moving.
@@ -93,12 +96,8 @@ impl Log {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs until the store is closed.
-pub(super) fn run(shared: &Arc<Shared>) {
+pub(super) fn run(shared: &Shared) {
     while shared.log.wait() {
         if let Err(error) = shared.log.move_once(&shared.location) {
             tracing::warn!(%error, "moving the store's log into its file; trying again later");

@@ -35,6 +35,7 @@ const DURABLE: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
 const COMMITS: &str = "PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536;";
 /// Bytes that the log's index takes at first, twice.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
+
 /// Where the file is and how it is opened.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
@@ -51,13 +52,8 @@ impl Location {
         make_private(path)?;
         check_writable(path)?;
         let connection = location.writer()?;
-        match migrate(&connection, path) {
-            Ok(()) => Ok((location, connection)),
-            Err(error) => {
-                closed(connection);
-                Err(error)
-            }
-        }
+        migrate(&connection, path)?;
+        Ok((location, connection))
     }
 
     /// Finds out how the file can be read without changing anything.
@@ -111,10 +107,7 @@ impl Location {
 
     /// Reads the schema's version through a connection for reading.
     fn probe(&self) -> Result<()> {
-        let connection = self.reader()?;
-        let found = check_schema(&connection, &self.path);
-        closed(connection);
-        match found? {
+        match check_schema(&self.reader()?, &self.path)? {
             found if found == MIGRATIONS.len() as i64 => Ok(()),
             found => Err(StoreError::Foreign {
                 path: self.path.clone(),

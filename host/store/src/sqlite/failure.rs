@@ -15,21 +15,21 @@ pub(super) enum Verdict {
 
 /// Judges an error. What is not known to be harmless is not.
 pub(super) fn judge(error: &Error) -> Verdict {
-    match error {
-        // A value, met by the statements before COMMIT, which itself has none.
-        error if is_of_a_value(error) => Verdict::NotWritten,
-        // A damaged page is met by them too: COMMIT itself reads none.
-        Error::SqliteFailure(failure, _) => match failure.code {
+    // A value or a statement is met before COMMIT, which itself has neither.
+    if is_of_a_value(error) || is_of_a_statement(error) {
+        return Verdict::NotWritten;
+    }
+    match code(error) {
+        // So is a damaged page: COMMIT reads none.
+        Some(
             ErrorCode::ConstraintViolation
             | ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::ReadOnly
             | ErrorCode::DatabaseCorrupt
             | ErrorCode::TooBig
-            | ErrorCode::TypeMismatch => Verdict::NotWritten,
-            _ if is_of_a_statement(error) => Verdict::NotWritten,
-            _ => Verdict::Unknown,
-        },
+            | ErrorCode::TypeMismatch,
+        ) => Verdict::NotWritten,
         _ => Verdict::Unknown,
     }
 }
@@ -48,27 +48,36 @@ fn is_of_a_value(error: &Error) -> bool {
     )
 }
 
+/// SQLite's own error; of a statement that it cannot compile, it comes as another variant.
+fn of_sqlite(error: &Error) -> Option<&ffi::Error> {
+    match error {
+        Error::SqliteFailure(failure, _) | Error::SqlInputError { error: failure, .. } => Some(failure),
+        _ => None,
+    }
+}
+
+fn code(error: &Error) -> Option<ErrorCode> {
+    of_sqlite(error).map(|failure| failure.code)
+}
+
 /// Whether SQLite refused a statement, or the file's form.
 pub(super) fn is_of_a_statement(error: &Error) -> bool {
-    primary_code(error) == Some(ffi::SQLITE_ERROR)
+    of_sqlite(error).is_some_and(|failure| failure.extended_code & 0xff == ffi::SQLITE_ERROR)
 }
 
 /// Whether the file is no database.
 pub(super) fn is_no_database(error: &Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::NotADatabase)
+    code(error) == Some(ErrorCode::NotADatabase)
 }
 
-fn primary_code(error: &Error) -> Option<i32> {
-    Some(error.sqlite_extended_error_code()? & 0xff)
-}
-
-/// What SQLite said, without what stands between.
+/// What SQLite said, with its code and without its statement.
 pub(super) fn said(error: &Error) -> String {
     match error {
         Error::SqliteFailure(failure, _) if failure.code == ErrorCode::DiskFull => {
             format!("the disk is full (SQLite {}); make room on it", failure.extended_code)
         }
-        Error::SqliteFailure(failure, Some(message)) => {
+        Error::SqliteFailure(failure, Some(message))
+        | Error::SqlInputError { error: failure, msg: message, .. } => {
             format!("{message} (SQLite {})", failure.extended_code)
         }
         error => error.to_string(),
@@ -77,7 +86,7 @@ pub(super) fn said(error: &Error) -> String {
 
 /// Whether the file itself is damaged.
 pub(super) fn is_damaged(error: &Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) || is_no_database(error)
+    code(error) == Some(ErrorCode::DatabaseCorrupt) || is_no_database(error)
 }
 
 /// Something failed, and nothing was written.
@@ -91,22 +100,22 @@ pub(super) fn failed(what: String, error: &Error) -> StoreError {
 
 /// Whether another process keeps the file locked.
 pub(super) fn is_locked(error: &Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    matches!(code(error), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 /// What a caller is told about a transaction that was not written.
 pub(super) fn not_written(error: &Error) -> StoreError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::io(
+    if is_locked(error) {
+        return StoreError::io(
             "writing to the store",
             "another process kept it locked for too long; nothing was written, try again",
-        ),
-        // All that may be refused is refused before it is written.
-        Some(ErrorCode::ConstraintViolation) => {
-            StoreError::corrupt("a transaction of the store; nothing was written", said(error))
-        }
-        _ => failed("writing to the store; nothing was written".into(), error),
+        );
     }
+    if code(error) == Some(ErrorCode::ConstraintViolation) {
+        // All that may be refused is refused before it is written.
+        return StoreError::corrupt("a transaction of the store; nothing was written", said(error));
+    }
+    failed("writing to the store; nothing was written".into(), error)
 }
 
 /// What a reader is told.

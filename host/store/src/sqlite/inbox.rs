@@ -22,8 +22,8 @@ impl Inbox for SqliteStore {
             checks::command(&command, key.as_deref())?;
             let id = self.shared.keys(session).await?.session;
             self.ask(Send {
-                session: id,
-                name: session.clone(),
+                id,
+                session: session.clone(),
                 sender_text: checks::sender_text(&sender),
                 sender,
                 lane: checks::Lane::of(&command),
@@ -100,8 +100,8 @@ pub(super) fn newest(connection: &Connection, session: i64) -> rusqlite::Result<
 
 /// Puts one command into an inbox.
 struct Send {
-    session: i64,
-    name: SessionId,
+    id: i64,
+    session: SessionId,
     sender: Sender,
     sender_text: String,
     lane: checks::Lane,
@@ -123,36 +123,28 @@ impl Operation for Send {
         }
         let status: Option<String> = connection
             .prepare_cached("SELECT status FROM sessions WHERE id = ?")?
-            .query_row([self.session], |row| row.get(0))
+            .query_row([self.id], |row| row.get(0))
             .optional()?;
-        let status = status.ok_or_else(|| StoreError::no_session(&self.name))?;
+        let status = status.ok_or_else(|| StoreError::no_session(&self.session))?;
         let status = checks::status(&status).ok_or_else(|| {
-            StoreError::corrupt(format!("the status of {}", self.name), format!("{status:?} is none"))
+            StoreError::corrupt(format!("the status of {}", self.session), format!("{status:?} is none"))
         })?;
         let (untaken, untaken_of_sender) = connection
             .prepare_cached(UNTAKEN)?
-            .query_row(params![self.sender_text, self.session, self.lane.as_str()], |row| {
+            .query_row(params![self.sender_text, self.id, self.lane.as_str()], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
         checks::Inbox { status, untaken, untaken_of_sender }.admit(self.lane)?;
         if let Some(target) = self.target {
             self.target(connection, target)?.admit(&self.sender).map_err(StoreError::from)?;
         }
-        let n = newest(connection, self.session)? + 1;
+        let n = newest(connection, self.id)? + 1;
         connection
             .prepare_cached(
                 "INSERT INTO inbox (session, n, sender, command, dedup_key, at, target) \
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
             )?
-            .execute(params![
-                self.session,
-                n,
-                self.sender_text,
-                self.command,
-                self.key,
-                now().0,
-                self.target,
-            ])?;
+            .execute(params![self.id, n, self.sender_text, self.command, self.key, now().0, self.target,])?;
         Ok(n)
     }
 
@@ -173,11 +165,11 @@ impl Send {
         let row = i64::try_from(n).unwrap_or(i64::MAX);
         let found: Option<(String, Option<String>, bool, bool)> = connection
             .prepare_cached(TARGET)?
-            .query_row([self.session, row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .query_row([self.id, row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
             .optional()?;
-        let (sender, kind, is_taken, is_canceled) = found.ok_or_else(|| checks::no_row(&self.name, n))?;
+        let (sender, kind, is_taken, is_canceled) = found.ok_or_else(|| checks::no_row(&self.session, n))?;
         let sender = serde_json::from_str(&sender).map_err(|error| {
-            StoreError::corrupt(format!("row {n} of the inbox of {}: its sender", self.name), error)
+            StoreError::corrupt(format!("row {n} of the inbox of {}: its sender", self.session), error)
         })?;
         let is_message = kind.as_deref() == Some(checks::Lane::Message.as_str());
         Ok(Target { n, sender, is_message, is_taken, is_canceled })
@@ -190,7 +182,7 @@ impl Send {
             .prepare_cached(
                 "SELECT n, command FROM inbox WHERE session = ? AND sender = ? AND dedup_key = ?",
             )?
-            .query_row(params![self.session, self.sender_text, key], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row(params![self.id, self.sender_text, key], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         match found {
             Some((n, command)) if command != self.command => Err(checks::key_reused(key, n).into()),

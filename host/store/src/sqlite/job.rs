@@ -1,4 +1,4 @@
-//! What is queued for the writer, and how its callers are answered. Knows no transactions.
+//! What the writer is asked, and how its callers are answered. Knows no transactions.
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -93,7 +93,7 @@ impl<O: Operation> Task for Asked<O> {
     fn answer(self: Box<Self>, instead: Option<StoreError>) {
         let outcome = match instead {
             Some(error) => Err(error),
-            None => self.outcome.unwrap_or(Err(StoreError::Closed)),
+            None => self.outcome.expect("it was run before its commit"),
         };
         // A caller that is gone needs no answer.
         let _ = self.answer.send(outcome);

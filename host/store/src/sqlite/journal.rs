@@ -1,12 +1,11 @@
-//! The journal in SQLite: creating, queueing appends, reading.
+//! The journal in SQLite: creating, appending, reading.
 
 use rewake_core::codec::{Payload, Record};
 use rewake_core::entry::Place;
 use rewake_core::ids::{Digest, Head, SessionId, Timestamp};
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::append::Appending;
+use super::append::{Appending, Rows};
 use super::job::{Operation, Stop};
 use super::shared::Keys;
 use super::{SqliteStore, now};
@@ -21,7 +20,7 @@ impl Journal for SqliteStore {
         Box::pin(async move {
             let head = checks::creation(&new)?;
             let session = new.session.clone();
-            let keys = self.ask(Create { new, head }).await?;
+            let keys = self.ask(Create::new(new, head)).await?;
             self.shared.remember(session, keys);
             Ok(())
         })
@@ -31,7 +30,7 @@ impl Journal for SqliteStore {
         Box::pin(async move {
             let head = checks::append(&append)?;
             let keys = self.shared.keys(&append.session).await?;
-            self.ask_at_once(Appending::new(keys, append, head)).await
+            self.ask_at_once(Appending { keys, rows: Rows::new(append, head) }).await
         })
     }
 
@@ -40,6 +39,7 @@ impl Journal for SqliteStore {
             let keys = self.shared.keys(session).await?;
             let after = i64::try_from(after).unwrap_or(i64::MAX);
             let what = format!("the journal of {session} after entry {after}");
+            let session = session.clone();
             self.query(what, move |connection| {
                 let mut query = connection.prepare_cached(
                     "SELECT e.seq, e.epoch, e.kind, e.version, e.turn, e.step, e.ordinal, e.use_index, e.at, e.actor, \
@@ -52,7 +52,7 @@ impl Journal for SqliteStore {
                 let mut records = Vec::new();
                 let mut bytes = 0;
                 while let Some(row) = rows.next()? {
-                    let record = record(row)?;
+                    let record = record(&session, row)?;
                     bytes += record.payload.as_ref().map_or(0, |payload| payload.bytes.len());
                     records.push(record);
                     if bytes > READ_BYTES_MAX {
@@ -76,20 +76,24 @@ impl Journal for SqliteStore {
     }
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+fn record(session: &SessionId, row: &Row<'_>) -> Result<Record, Stop> {
+    let seq = row.get(0)?;
     let place = Place { turn: row.get(4)?, step: row.get(5)?, ordinal: row.get(6)?, index: row.get(7)? };
     let payload = match row.get(12)? {
         None => None,
         Some(salt) => {
             let bytes: Option<Vec<u8>> = row.get(13)?;
-            let gone = || "the blob that holds the payload is gone".into();
-            let bytes =
-                bytes.ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(13, Type::Null, gone()))?;
-            Some(Payload { salt, bytes })
+            let gone = || {
+                StoreError::corrupt(
+                    format!("entry {seq} of {session}"),
+                    "the blob that holds its payload is gone",
+                )
+            };
+            Some(Payload { salt, bytes: bytes.ok_or_else(gone)? })
         }
     };
     Ok(Record {
-        seq: row.get(0)?,
+        seq,
         epoch: row.get(1)?,
         kind: row.get(2)?,
         version: row.get(3)?,
@@ -104,20 +108,69 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
 
 /// Creates a session: its row, then its first entries as an append to an empty journal.
 struct Create {
-    new: NewSession,
-    head: Head,
+    project: String,
+    bundles: Vec<Digest>,
+    rows: Rows,
+}
+
+impl Create {
+    fn new(new: NewSession, head: Head) -> Self {
+        let append = Append {
+            session: new.session,
+            epoch: new.epoch,
+            expected: Head::default(),
+            records: new.records,
+            taken: vec![],
+            inbox_through: None,
+            state: None,
+            blobs: vec![],
+            projection: new.projection,
+        };
+        Create { project: new.project, bundles: new.bundles, rows: Rows::new(append, head) }
+    }
+
+    fn bundles(&self, connection: &Connection) -> Result<Vec<i64>, Stop> {
+        let mut query = connection.prepare_cached("SELECT id FROM bundles WHERE digest = ?")?;
+        let mut ids = Vec::new();
+        for digest in &self.bundles {
+            let id: Option<i64> = query.query_row([digest.0], |row| row.get(0)).optional()?;
+            ids.push(id.ok_or_else(|| StoreError::NotFound(format!("bundle blake3:{digest}")))?);
+        }
+        Ok(ids)
+    }
+
+    fn insert(&self, connection: &Connection) -> rusqlite::Result<Keys> {
+        let append = self.rows.append();
+        let project = super::blobs::project(connection, &self.project)?;
+        let created_at = append.records.first().map_or_else(|| now().0, |record| record.at.0);
+        connection
+            .prepare_cached(
+                "INSERT INTO sessions (name, project, epoch, head_seq, head_hash, agent, status, turns, \
+                 created_at, updated_at) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, 0, ?7, ?7)",
+            )?
+            .execute(params![
+                append.session.as_str(),
+                project,
+                append.epoch,
+                append.expected.hash.0,
+                append.projection.agent,
+                append.projection.status.as_str(),
+                created_at,
+            ])?;
+        Ok(Keys { session: connection.last_insert_rowid(), project })
+    }
 }
 
 impl Operation for Create {
     type Output = Keys;
 
     fn run(&self, connection: &Connection) -> Result<Keys, Stop> {
-        let new = &self.new;
+        let session = &self.rows.append().session;
         let is_there: bool = connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE name = ?)")?
-            .query_row([new.session.as_str()], |row| row.get(0))?;
+            .query_row([session.as_str()], |row| row.get(0))?;
         if is_there {
-            return Err(StoreError::Exists(new.session.clone()).into());
+            return Err(StoreError::Exists(session.clone()).into());
         }
         let bundles = self.bundles(connection)?;
         let keys = self.insert(connection)?;
@@ -128,55 +181,15 @@ impl Operation for Create {
                 )?
                 .execute([keys.session, bundle])?;
         }
-        let append = Append {
-            session: new.session.clone(),
-            epoch: new.epoch,
-            expected: Head::default(),
-            records: new.records.clone(),
-            taken: vec![],
-            inbox_through: None,
-            state: None,
-            blobs: vec![],
-            projection: new.projection.clone(),
-        };
-        Appending::new(keys, append, self.head).run(connection)?;
+        self.rows.write(connection, keys)?;
         Ok(keys)
     }
 
     fn rows(&self) -> usize {
-        self.new.records.len()
-    }
-}
-
-impl Create {
-    fn bundles(&self, connection: &Connection) -> Result<Vec<i64>, Stop> {
-        let mut query = connection.prepare_cached("SELECT id FROM bundles WHERE digest = ?")?;
-        let mut ids = Vec::new();
-        for digest in &self.new.bundles {
-            let id: Option<i64> = query.query_row([digest.0], |row| row.get(0)).optional()?;
-            ids.push(id.ok_or_else(|| StoreError::NotFound(format!("bundle blake3:{digest}")))?);
-        }
-        Ok(ids)
+        self.rows.append().records.len()
     }
 
-    fn insert(&self, connection: &Connection) -> rusqlite::Result<Keys> {
-        let new = &self.new;
-        let project = super::blobs::project(connection, &new.project)?;
-        let created_at = new.records.first().map_or_else(|| now().0, |record| record.at.0);
-        connection
-            .prepare_cached(
-                "INSERT INTO sessions (name, project, epoch, head_seq, head_hash, agent, status, turns, \
-                 created_at, updated_at) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, 0, ?7, ?7)",
-            )?
-            .execute(params![
-                new.session.as_str(),
-                project,
-                new.epoch,
-                Head::default().hash.0,
-                new.projection.agent,
-                new.projection.status.as_str(),
-                created_at,
-            ])?;
-        Ok(Keys { session: connection.last_insert_rowid(), project })
+    fn bytes(&self) -> usize {
+        self.rows.bytes()
     }
 }

@@ -9,6 +9,7 @@ use super::{SqliteStore, now};
 use crate::ports::{Answer, Lease, Leases};
 use crate::{Position, StoreError};
 
+/// Who has a session's lease, and where the session stands.
 const HOLDER: &str = "SELECT l.host, l.expires_at, s.epoch, s.head_seq FROM sessions AS s \
                       LEFT JOIN leases AS l ON l.session = s.id WHERE s.id = ?";
 

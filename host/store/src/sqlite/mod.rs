@@ -1,5 +1,5 @@
-//! The embedded store: one SQLite file in WAL mode. One connection writes (`writer.rs`), a few read
-//! (`readers.rs`), and the log is moved into the file beside both (`checkpoint.rs`). Several processes may have the file open:
+//! The embedded store: one SQLite file in WAL mode. One connection writes (`writer.rs`), a few read (`readers.rs`), and
+//! the log is moved into the file beside both (`checkpoint.rs`). Several processes may have the file open:
 //! who may append to a session is the leases' matter, and every append checks it.
 
 mod append;
@@ -24,7 +24,7 @@ mod writer;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rewake_core::ids::Timestamp;
@@ -83,14 +83,14 @@ impl SqliteStore {
     ///
     /// # Errors
     /// `Newer`, `Foreign`: the file was not touched. `NotFound` if it is to be read only and not there.
-    /// `Io`.
+    /// `Damaged`, `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let path = path.to_owned();
         let may_wait = Handle::current().metrics().num_workers() > 1;
-        blocking(move || Self::open_now(&path, options, may_wait)).await
+        blocking(move || Self::open_blocking(&path, options, may_wait)).await
     }
 
-    fn open_now(path: &Path, options: OpenOptions, may_wait: bool) -> Result<Self> {
+    fn open_blocking(path: &Path, options: OpenOptions, may_wait: bool) -> Result<Self> {
         if options.read_only {
             let shared = Arc::new(Shared::new(Location::for_reading(path)?));
             return Ok(SqliteStore { shared, writing: None });
@@ -110,8 +110,12 @@ impl SqliteStore {
     pub async fn close(&self) {
         let Some(Writing { jobs, .. }) = &self.writing else {
             let shared = Arc::clone(&self.shared);
-            let _ = blocking(move || Ok(shared.close())).await;
-            return;
+            let closed = blocking(move || {
+                shared.close();
+                Ok(())
+            });
+            // It fails only where the runtime ends.
+            return closed.await.unwrap_or_default();
         };
         let (done, closed) = oneshot::channel();
         if jobs.send(Job::Close(done)).await.is_ok() {
@@ -130,17 +134,19 @@ impl SqliteStore {
     /// # Errors
     /// If it cannot be read.
     pub async fn check_file(&self) -> Result<Vec<String>> {
-        let faults = self.query("the store's file", |connection| {
-            let mut query = connection.prepare(&format!("PRAGMA integrity_check({FILE_FAULTS_MAX})"))?;
-            let lines = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>();
-            match lines {
+        self.query("the store's file", |connection| {
+            let lines = || {
+                let mut query = connection.prepare(&format!("PRAGMA integrity_check({FILE_FAULTS_MAX})"))?;
+                query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
+            };
+            match lines() {
                 Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
                 // So damaged that it cannot be looked at.
                 Err(error) if failure::is_damaged(&error) => Ok(vec![failure::said(&error)]),
                 Err(error) => Err(error.into()),
             }
-        });
-        faults.await
+        })
+        .await
     }
 
     /// Reads something of the file; what it is stands in the error.
@@ -183,6 +189,11 @@ impl SqliteStore {
             StoreError::Unknown("the store's writer broke off".into())
         }
     }
+}
+
+/// Locks what one thread at a time uses. Nothing that is kept so is left half changed by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Begins a thread of the store. It ends with the store, whatever becomes of the runtime.

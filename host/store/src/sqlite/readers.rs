@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use super::connect::Location;
 use super::failure::reading;
 use super::job::Stop;
+use super::lock;
 use crate::{Result, StoreError};
 
 /// Connections that read at the same time.
@@ -18,7 +19,7 @@ const READERS_MAX: usize = 4;
 /// All of them.
 pub(super) struct Readers {
     location: Location,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Held for reading during every reading, so that closing waits for all of them.
     idle: RwLock<Idle>,
 }
@@ -32,7 +33,7 @@ enum Idle {
 impl Readers {
     pub(super) fn new(location: Location) -> Self {
         let idle = RwLock::new(Idle::Open(Mutex::default()));
-        Readers { location, turns: Arc::new(Semaphore::new(READERS_MAX)), idle }
+        Readers { location, permits: Arc::new(Semaphore::new(READERS_MAX)), idle }
     }
 
     /// Reads something with one of them.
@@ -42,11 +43,11 @@ impl Readers {
         F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
     {
         let what = what.into();
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("it is never closed");
         let readers = Arc::clone(self);
         blocking(move || {
-            let _turn = turn;
-            readers.now(|connection| {
+            let _permit = permit;
+            readers.with_connection(|connection| {
                 query(connection).map_err(|stop| match stop {
                     Stop::Refused(why) => why,
                     Stop::Sql(error) => reading(&what, &error),
@@ -56,14 +57,13 @@ impl Readers {
         .await
     }
 
-    fn now<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn with_connection<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = self.idle.read().unwrap_or_else(PoisonError::into_inner);
         let Idle::Open(idle) = &*idle else { return Err(StoreError::Closed) };
-        let take = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = take().pop();
+        let known = lock(idle).pop();
         let connection = known.map_or_else(|| self.location.reader(), Ok)?;
         let outcome = query(&connection);
-        take().push(connection);
+        lock(idle).push(connection);
         outcome
     }
 

@@ -53,8 +53,8 @@ impl Sessions for SqliteStore {
 
     fn set_fault<'a>(&'a self, id: &'a SessionId, fault: Option<Fault>) -> Answer<'a, ()> {
         Box::pin(async move {
-            let session = self.shared.keys(id).await?.session;
-            self.ask(SetFault { session, fault }).await
+            let id = self.shared.keys(id).await?.session;
+            self.ask(SetFault { id, fault }).await
         })
     }
 
@@ -119,7 +119,7 @@ fn summary_or_damage(row: &Row<'_>) -> Result<SessionSummary> {
 
 /// Sets or clears a fault.
 struct SetFault {
-    session: i64,
+    id: i64,
     fault: Option<Fault>,
 }
 
@@ -128,7 +128,7 @@ impl Operation for SetFault {
 
     fn run(&self, connection: &Connection) -> std::result::Result<(), Stop> {
         let Some(fault) = &self.fault else {
-            connection.prepare_cached("DELETE FROM faults WHERE session = ?")?.execute([self.session])?;
+            connection.prepare_cached("DELETE FROM faults WHERE session = ?")?.execute([self.id])?;
             return Ok(());
         };
         let text = serde_json::to_string(fault).expect("a fault is plain text");
@@ -137,7 +137,7 @@ impl Operation for SetFault {
                 "INSERT INTO faults (session, reason, fault, at) VALUES (?, ?, ?, ?) ON CONFLICT (session) \
                  DO UPDATE SET reason = excluded.reason, fault = excluded.fault, at = excluded.at",
             )?
-            .execute(params![self.session, fault.reason, text, now().0])?;
+            .execute(params![self.id, fault.reason, text, now().0])?;
         Ok(())
     }
 }

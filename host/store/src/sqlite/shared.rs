@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use super::checkpoint::{Log, move_log};
 use super::connect::Location;
 use super::job::Task;
+use super::lock;
 use super::readers::Readers;
 use crate::{Result, StoreError};
 
@@ -50,7 +51,7 @@ impl Shared {
 
     /// A session's numbers.
     pub(super) async fn keys(&self, session: &SessionId) -> Result<Keys> {
-        let known = self.keys.lock().expect("no panic while held").get(session).copied();
+        let known = lock(&self.keys).get(session).copied();
         if let Some(known) = known {
             return Ok(known);
         }
@@ -71,7 +72,7 @@ impl Shared {
 
     /// Remembers a session's numbers; it must be committed.
     pub(super) fn remember(&self, session: SessionId, keys: Keys) {
-        let mut all = self.keys.lock().expect("no panic while held");
+        let mut all = lock(&self.keys);
         if all.len() >= KEYS_MAX {
             all.clear();
         }
@@ -85,8 +86,7 @@ impl Shared {
     }
 
     /// Lets the writer move the log itself, between two groups, if nobody else could keep up with it.
-    pub(super) fn relieve_log(&self, connection: Option<&Connection>) {
-        let Some(connection) = connection else { return };
+    pub(super) fn relieve_log(&self, connection: &Connection) {
         if self.log.is_full.swap(false, Ordering::Relaxed)
             && let Err(error) = move_log(connection)
         {
@@ -99,7 +99,7 @@ impl Shared {
     pub(super) fn close_files(&self) {
         self.readers.close_files();
         self.log.close_files();
-        self.keys.lock().expect("no panic while held").clear();
+        lock(&self.keys).clear();
     }
 
     /// Closes the readers and ends the checkpoints.

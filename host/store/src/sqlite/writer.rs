@@ -1,10 +1,10 @@
-//! Who writes. A thread takes what is queued, commits it as one group, and answers its callers after the commit; who
-//! comes while nothing is queued and nobody commits may do so on a thread of its own (ADR 16). Knows how a group ends,
-//! well or not; what is written is each operation's own.
+//! Who writes. A thread takes what is queued, commits it as one group, and answers its callers after the commit; an
+//! append that comes while nothing is queued and nobody commits is committed by its caller (ADR 16). Knows how a
+//! group ends, well or not; what is written is each operation's own.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -14,6 +14,7 @@ use super::connect::{BUSY, check_schema, closed};
 use super::failure::{Verdict, is_locked, judge, not_written, said};
 use super::identity::Identity;
 use super::job::{Job, Task};
+use super::lock;
 use super::shared::Shared;
 use crate::{Result, StoreError};
 
@@ -59,10 +60,7 @@ impl Writer {
             if group.is_empty() {
                 continue;
             }
-            let lost = lock(&self.committer).commit(group);
-            if let Some(unknown) = lost {
-                self.answer_all(&unknown);
-            }
+            lock(&self.committer).commit(group);
         }
         lock(&self.committer).close();
         if let Some(done) = self.closing {
@@ -101,19 +99,6 @@ impl Writer {
         }
         Some(group)
     }
-
-    /// Tells everyone who asked for something that it is not known what became of it.
-    fn answer_all(&mut self, unknown: &StoreError) {
-        answer(self.waiting.take().into_iter().collect(), Some(unknown));
-        // What is there now, and no more: who asks again at once must not keep the writer here.
-        for _ in 0..self.queue.len() {
-            match self.queue.try_recv() {
-                Ok(Job::Task(task)) => task.answer(Some(unknown.clone())),
-                Ok(Job::Close(done)) => self.closing = Some(done),
-                Err(_) => break,
-            }
-        }
-    }
 }
 
 impl Committer {
@@ -132,73 +117,85 @@ impl Committer {
         if !can {
             return Some(task);
         }
-        self.commit_all(vec![task], true);
+        let mut group = vec![task];
+        let outcome = run(connection, &mut group);
+        self.end(group, outcome);
         None
     }
 
-    /// Commits a group, and whatever of it can be committed if not all can. Returns what is to be told to whoever
-    /// asked for something before, if it is not known what became of a part of it.
-    fn commit(&mut self, group: Group) -> Option<StoreError> {
-        self.shared.relieve_log(self.connection.as_ref());
-        self.commit_all(group, false)
-    }
-
-    /// As [`Committer::commit`]; the transaction of the whole group may have begun.
-    fn commit_all(&mut self, group: Group, mut has_begun: bool) -> Option<StoreError> {
-        let mut lost = None;
+    /// Commits a group, and whatever of it can be committed if not all can.
+    fn commit(&mut self, group: Group) {
         let mut groups = VecDeque::from([group]);
         while let Some(mut group) = groups.pop_front() {
-            let Some(connection) = &self.connection else {
-                let reopened = self.reopen();
-                let unknown = || StoreError::Unknown("the disk failed in a transaction before".into());
-                answer(group, Some(&reopened.err().unwrap_or_else(unknown)));
-                continue;
-            };
-            if !has_begun && let Err(moved) = self.identity.check() {
-                tracing::error!(%moved, "the store is not written any more");
-                answer(group, Some(&moved));
-                continue;
-            }
-            let Err(error) = transact(connection, &mut group, std::mem::take(&mut has_begun)) else {
-                self.shared.committed(&group);
-                answer(group, None);
-                continue;
-            };
-            match (judge(&error), rollback(connection)) {
-                (Verdict::Unknown, _) | (_, Err(_)) => {
-                    tracing::error!(error = %said(&error), "the store's disk failed; opening the file again");
-                    lost = Some(self.lose(group, &error));
+            match self.ready() {
+                Ok(connection) => {
+                    let outcome = begin(connection).and_then(|()| run(connection, &mut group));
+                    groups.extend(self.end(group, outcome));
                 }
-                (Verdict::NotWritten, Ok(())) if group.len() == 1 || is_locked(&error) => {
-                    answer(group, Some(&not_written(&error)));
-                }
-                // Who it was is found out by trying each alone.
-                (Verdict::NotWritten, Ok(())) => groups.extend(group.into_iter().map(|task| vec![task])),
+                Err(error) => answer(group, Some(&error)),
             }
         }
-        lost
     }
 
-    /// After a failure whose outcome is unknown: all connections are closed and the file is opened again. What
-    /// callers believe from then on is checked by the head of their next append.
-    fn lose(&mut self, group: Group, error: &rusqlite::Error) -> StoreError {
-        self.connection.take().map(closed);
-        if let Err(error) = self.reopen() {
-            tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
+    /// The connection, to a file that is where it was. Opens it again, if it was lost.
+    fn ready(&mut self) -> Result<&Connection> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.reopen()?,
+        };
+        let connection = self.connection.insert(connection);
+        self.identity
+            .check()
+            .inspect_err(|moved| tracing::error!(%moved, "the store is not written any more"))?;
+        self.shared.relieve_log(connection);
+        Ok(connection)
+    }
+
+    /// Answers a group whose transaction has ended, well or not. Returns what is to be tried again.
+    fn end(&mut self, group: Group, outcome: rusqlite::Result<()>) -> Vec<Group> {
+        let Err(error) = outcome else {
+            self.shared.committed(&group);
+            answer(group, None);
+            return vec![];
+        };
+        let undone = self.connection.as_ref().map_or(Ok(()), rollback);
+        match (judge(&error), undone) {
+            (Verdict::Unknown, _) | (_, Err(_)) => self.lose(group, &error),
+            (Verdict::NotWritten, Ok(())) if group.len() == 1 || is_locked(&error) => {
+                answer(group, Some(&not_written(&error)));
+            }
+            // Who it was is found out by trying each alone.
+            (Verdict::NotWritten, Ok(())) => return group.into_iter().map(|task| vec![task]).collect(),
         }
-        let unknown = StoreError::Unknown(said(error));
-        answer(group, Some(&unknown));
-        unknown
+        vec![]
+    }
+
+    /// After a failure whose outcome is unknown: all connections are closed and the file is opened again. What is
+    /// queued, and what callers believe from then on, is judged by what the file then holds.
+    fn lose(&mut self, group: Group, error: &rusqlite::Error) {
+        tracing::error!(error = %said(error), "the store's disk failed; opening the file again");
+        if let Some(connection) = self.connection.take() {
+            closed(connection);
+        }
+        match self.reopen() {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => {
+                tracing::error!(%error, "the store's file cannot be opened yet; trying again with the next job");
+            }
+        }
+        answer(group, Some(&StoreError::Unknown(said(error))));
     }
 
     /// Closes the file. The connection that can write is closed last: it moves the log into the file and removes it.
     fn close(&mut self) {
         self.shared.close();
-        self.connection.take().map(closed);
+        if let Some(connection) = self.connection.take() {
+            closed(connection);
+        }
     }
 
     /// Closes what this process still has open of the file, and opens it again.
-    fn reopen(&mut self) -> Result<()> {
+    fn reopen(&mut self) -> Result<Connection> {
         let unknown = |error: StoreError| StoreError::Unknown(error.to_string());
         // Another file at its name is not what callers know.
         self.identity.check_file()?;
@@ -208,13 +205,8 @@ impl Committer {
         check_schema(&connection, &self.shared.location.path).map_err(unknown)?;
         self.identity.check_file()?;
         self.identity = Identity::of(&self.shared.location.path);
-        self.connection = Some(connection);
-        Ok(())
+        Ok(connection)
     }
-}
-
-fn lock(committer: &Mutex<Committer>) -> MutexGuard<'_, Committer> {
-    committer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells all callers: the same error, or that it is done.
@@ -238,11 +230,8 @@ fn begin_at_once(connection: &Connection) -> rusqlite::Result<()> {
     begun.and(restored)
 }
 
-/// One transaction. On an error it may still be open.
-fn transact(connection: &Connection, group: &mut Group, has_begun: bool) -> rusqlite::Result<()> {
-    if !has_begun {
-        begin(connection)?;
-    }
+/// Runs a group within the transaction that has begun, and commits it. On an error it may still be open.
+fn run(connection: &Connection, group: &mut Group) -> rusqlite::Result<()> {
     for task in group {
         task.run(connection)?;
     }

@@ -83,7 +83,7 @@ async fn it_is_there_when_it_is_opened_again() {
     let mut tale = told(&store, "ses_one", 2).await;
     let host = HostId::parse("host_1").unwrap();
     let lease = store.acquire(&tale.session, &host, 60_000, &|_| false).await.unwrap();
-    // Nobody closes it: its tasks end with it.
+    // Nobody closes it: its threads end with it.
     drop(store);
     let store = place.open().await;
     assert_eq!(store.holder(&tale.session).await.unwrap(), Some(lease));
@@ -158,7 +158,7 @@ async fn files_of_others_and_of_newer_versions_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_session_whose_salt_is_damaged_is_corrupt_not_a_panic() {
+async fn a_payload_whose_blob_is_gone_is_corrupt_not_a_panic() {
     let place = Place::new();
     let store = place.open().await;
     let mut tale = Tale::new("ses_one");
