@@ -19,6 +19,8 @@ impl Bundles for SqliteStore {
     fn bundle<'a>(&'a self, digest: &'a Digest) -> Answer<'a, Option<Bundle>> {
         let digest = *digest;
         Box::pin(self.query(format!("bundle {digest}"), move |connection| {
+            // One transaction, which sees one state of the file: it may be uninstalled meanwhile.
+            let connection = connection.unchecked_transaction()?;
             let found: Option<(i64, String, String)> = connection
                 .prepare_cached("SELECT id, name, version FROM bundles WHERE digest = ?")?
                 .query_row([digest.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))

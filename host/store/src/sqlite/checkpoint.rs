@@ -48,18 +48,20 @@ impl Log {
         }
     }
 
-    /// Closes the connection that moves it; it is made again when it is needed.
-    pub(super) fn close_files(&self) {
-        if let Some(connection) = lock(&self.connection).take() {
+    /// Closes the connection that moves it, and does something while it is closed; it is made again when it is needed.
+    pub(super) fn while_closed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut connection = lock(&self.connection);
+        if let Some(connection) = connection.take() {
             closed(connection);
         }
+        work()
     }
 
     /// Ends the moving.
     pub(super) fn close(&self) {
         lock(&self.state).is_closed = true;
         self.changed.notify_one();
-        self.close_files();
+        self.while_closed(|| ());
     }
 
     /// Waits until it is time to move it; false: it is time to end.

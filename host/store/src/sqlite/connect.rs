@@ -6,7 +6,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access, statvfs};
@@ -21,10 +22,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001-first.sql"),
     include_str!("migrations/0002-installed.sql"),
     include_str!("migrations/0003-targets.sql"),
-    include_str!("migrations/0004-no-asserts.sql"),
 ];
 /// How long a connection waits for another process's transaction.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(5);
+/// And how long it pauses where SQLite does not wait.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// Compiled statements that a connection keeps: more than there are.
 const STATEMENTS_MAX: usize = 64;
 /// What is set on every connection.
@@ -99,7 +101,7 @@ impl Location {
             };
             connection.busy_timeout(BUSY)?;
             connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-            settings.iter().try_for_each(|settings| connection.execute_batch(settings))?;
+            settings.iter().try_for_each(|settings| patiently(|| connection.execute_batch(settings)))?;
             Ok(connection)
         };
         open().map_err(|error| self.opening(&error))
@@ -129,7 +131,8 @@ impl Location {
 
 /// A file's name for a connection that takes it for one that nobody can write.
 fn immutable(path: &Path) -> String {
-    let mut name = String::from("file:");
+    // With an empty authority, or a path that begins with two slashes would have one.
+    let mut name = String::from(if path.is_absolute() { "file://" } else { "file:" });
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
@@ -139,6 +142,17 @@ fn immutable(path: &Path) -> String {
         }
     }
     name + "?immutable=1"
+}
+
+/// Tries again while others lock the file, as SQLite does by itself, but not where a log is begun.
+fn patiently(mut work: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    let end = Instant::now() + BUSY;
+    loop {
+        match work() {
+            Err(error) if failure::is_locked(&error) && Instant::now() < end => thread::sleep(BUSY_PAUSE),
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Closes a connection; what goes wrong then loses nothing that was committed.

@@ -80,6 +80,7 @@ pub(super) fn said(error: &Error) -> String {
         | Error::SqlInputError { error: failure, msg: message, .. } => {
             format!("{message} (SQLite {})", failure.extended_code)
         }
+        Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
         error => error.to_string(),
     }
 }
@@ -92,7 +93,7 @@ pub(super) fn is_damaged(error: &Error) -> bool {
 /// Something failed, and nothing was written.
 pub(super) fn failed(what: String, error: &Error) -> StoreError {
     match error {
-        error if is_of_a_value(error) => StoreError::corrupt(what, error),
+        error if is_of_a_value(error) => StoreError::corrupt(what, said(error)),
         error if is_damaged(error) => StoreError::Damaged { what, said: said(error) },
         error => StoreError::io(what, said(error)),
     }
@@ -125,6 +126,8 @@ pub(super) fn reading(what: &str, error: &Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
 
     #[test]
@@ -137,5 +140,11 @@ mod tests {
         assert_eq!(judge(&Error::InvalidQuery), Verdict::Unknown);
         let refused = ffi::Error::new(ffi::SQLITE_CONSTRAINT_TRIGGER);
         assert_eq!(judge(&Error::SqliteFailure(refused, None)), Verdict::NotWritten);
+        let connection = Connection::open_in_memory().unwrap();
+        let no_table = connection.prepare("SELECT secret FROM nowhere").unwrap_err();
+        assert_eq!(judge(&no_table), Verdict::NotWritten);
+        assert_eq!(said(&no_table), "no such table: nowhere (SQLite 1)");
+        let too_large = connection.query_row("SELECT ?", [u64::MAX], |_| Ok(())).unwrap_err();
+        assert_eq!(judge(&too_large), Verdict::NotWritten);
     }
 }

@@ -30,7 +30,7 @@ impl Journal for SqliteStore {
         Box::pin(async move {
             let head = checks::append(&append)?;
             let keys = self.shared.keys(&append.session).await?;
-            self.ask_at_once(Appending { keys, rows: Rows::new(append, head) }).await
+            self.ask(Appending { keys, rows: Rows::new(append, head) }).await
         })
     }
 

@@ -29,14 +29,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rewake_core::ids::Timestamp;
 use rusqlite::Connection;
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use connect::Location;
-use job::{Asked, Job, Operation, Stop, Task};
+use job::{Asked, Job, Operation, Stop};
 use readers::blocking;
 use shared::Shared;
-use writer::{Committer, Writer};
+use writer::Writer;
 
 use crate::ports::Store;
 use crate::{Result, StoreError};
@@ -56,26 +55,7 @@ pub struct OpenOptions {
 pub struct SqliteStore {
     shared: Arc<Shared>,
     /// None if it is read only.
-    writing: Option<Writing>,
-}
-
-/// What a store has to write with.
-struct Writing {
-    jobs: mpsc::Sender<Job>,
-    committer: Arc<Mutex<Committer>>,
-    /// A thread of the runtime may wait for the disk, as it has others.
-    may_wait: bool,
-}
-
-impl Writing {
-    /// Commits a task on the caller's thread, if nobody else is at it or waits for it; or gives it back.
-    fn commit_at_once(&self, task: Box<dyn Task>) -> Option<Box<dyn Task>> {
-        let nobody_waits = self.jobs.capacity() == self.jobs.max_capacity();
-        match self.committer.try_lock() {
-            Ok(mut committer) if self.may_wait && nobody_waits => committer.commit_at_once(task),
-            _ => Some(task),
-        }
-    }
+    jobs: Option<mpsc::Sender<Job>>,
 }
 
 impl SqliteStore {
@@ -86,29 +66,27 @@ impl SqliteStore {
     /// `Damaged`, `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let path = path.to_owned();
-        let may_wait = Handle::current().metrics().num_workers() > 1;
-        blocking(move || Self::open_blocking(&path, options, may_wait)).await
+        blocking(move || Self::open_blocking(&path, options)).await
     }
 
-    fn open_blocking(path: &Path, options: OpenOptions, may_wait: bool) -> Result<Self> {
+    fn open_blocking(path: &Path, options: OpenOptions) -> Result<Self> {
         if options.read_only {
             let shared = Arc::new(Shared::new(Location::for_reading(path)?));
-            return Ok(SqliteStore { shared, writing: None });
+            return Ok(SqliteStore { shared, jobs: None });
         }
         let (location, connection) = Location::for_writing(path)?;
         let shared = Arc::new(Shared::new(location));
         let (jobs, queue) = mpsc::channel(writer::QUEUE_JOBS_MAX);
-        let committer = Arc::new(Mutex::new(Committer::new(Arc::clone(&shared), connection)));
-        let writer = Writer::new(Arc::clone(&committer), queue);
+        let writer = Writer::new(Arc::clone(&shared), connection, queue);
         let moved = Arc::clone(&shared);
         thread("store-checkpoint", move || checkpoint::run(&moved))?;
         thread("store-writer", || writer.run())?;
-        Ok(SqliteStore { shared, writing: Some(Writing { jobs, committer, may_wait }) })
+        Ok(SqliteStore { shared, jobs: Some(jobs) })
     }
 
     /// Writes what is queued and closes the file. Methods called from then on answer `Closed`.
     pub async fn close(&self) {
-        let Some(Writing { jobs, .. }) = &self.writing else {
+        let Some(jobs) = &self.jobs else {
             let shared = Arc::clone(&self.shared);
             let closed = blocking(move || {
                 shared.close();
@@ -165,20 +143,9 @@ impl SqliteStore {
         answered.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
-    /// The same at once, on the caller's own thread, if nobody else waits for the disk.
-    async fn ask_at_once<O: Operation>(&self, operation: O) -> Result<O::Output> {
-        let writing = self.writing.as_ref().ok_or(StoreError::ReadOnly)?;
-        let (answer, answered) = oneshot::channel();
-        let task = Box::new(Asked::new(operation, answer));
-        if let Some(task) = writing.commit_at_once(task) {
-            self.queue(Job::Task(task)).await?;
-        }
-        answered.await.unwrap_or_else(|_| Err(self.gone()))
-    }
-
     async fn queue(&self, job: Job) -> Result<()> {
-        let writing = self.writing.as_ref().ok_or(StoreError::ReadOnly)?;
-        writing.jobs.send(job).await.map_err(|_| StoreError::Closed)
+        let jobs = self.jobs.as_ref().ok_or(StoreError::ReadOnly)?;
+        jobs.send(job).await.map_err(|_| StoreError::Closed)
     }
 
     /// Why the writer gave no answer: it was closed before it came to it, or it broke off.

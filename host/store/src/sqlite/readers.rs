@@ -2,10 +2,12 @@
 //! asynchronous waits for a disk.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::connect::Location;
 use super::failure::reading;
@@ -15,6 +17,9 @@ use crate::{Result, StoreError};
 
 /// Connections that read at the same time.
 const READERS_MAX: usize = 4;
+
+/// How long a reading waits for others.
+const PERMIT_MAX: Duration = Duration::from_secs(30);
 
 /// All of them.
 pub(super) struct Readers {
@@ -43,7 +48,9 @@ impl Readers {
         F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
     {
         let what = what.into();
-        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("it is never closed");
+        let permit = timeout(PERMIT_MAX, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit =
+            permit.map_err(|_| StoreError::io(format!("reading {what}"), "other readings take too long"))?;
         let readers = Arc::clone(self);
         blocking(move || {
             let _permit = permit;
@@ -67,21 +74,19 @@ impl Readers {
         outcome
     }
 
-    /// Closes them, after all that is being read; the next reading opens the file again.
-    pub(super) fn close_files(&self) {
-        self.end(|| Idle::Open(Mutex::default()));
+    /// Closes them, after all that is being read, and does something while none is open; the next reading opens the
+    /// file again.
+    pub(super) fn while_closed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let idle = self.idle.write().unwrap_or_else(PoisonError::into_inner);
+        if let Idle::Open(connections) = &*idle {
+            lock(connections).clear();
+        }
+        work()
     }
 
     /// Closes them for good.
     pub(super) fn close(&self) {
-        self.end(|| Idle::Closed);
-    }
-
-    fn end(&self, then: impl FnOnce() -> Idle) {
-        let mut idle = self.idle.write().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*idle, Idle::Open(_)) {
-            *idle = then();
-        }
+        *self.idle.write().unwrap_or_else(PoisonError::into_inner) = Idle::Closed;
     }
 }
 

@@ -94,12 +94,15 @@ impl Shared {
         }
     }
 
-    /// Closes all that this process has open beside the writer; it is opened again when it is needed. Forgets all
-    /// keys: a session whose creation was not kept has none.
-    pub(super) fn close_files(&self) {
-        self.readers.close_files();
-        self.log.close_files();
-        lock(&self.keys).clear();
+    /// Closes all that this process has open beside the writer, and does something while nothing is; it is opened
+    /// again when it is needed. Forgets all keys: a session whose creation was not kept has none.
+    pub(super) fn while_closed<T>(&self, work: impl FnOnce(&Location) -> T) -> T {
+        self.readers.while_closed(|| {
+            self.log.while_closed(|| {
+                lock(&self.keys).clear();
+                work(&self.location)
+            })
+        })
     }
 
     /// Closes the readers and ends the checkpoints.

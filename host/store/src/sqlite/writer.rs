@@ -1,20 +1,16 @@
-//! Who writes. A thread takes what is queued, commits it as one group, and answers its callers after the commit; an
-//! append that comes while nothing is queued and nobody commits is committed by its caller (ADR 16). Knows how a
-//! group ends, well or not; what is written is each operation's own.
+//! The one thread that writes. It takes what is queued, commits it as one group, and answers its callers after the
+//! commit. Knows how a group ends, well or not; what is written is each operation's own.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connect::{BUSY, check_schema, closed};
+use super::connect::{check_schema, closed};
 use super::failure::{Verdict, is_locked, judge, not_written, said};
 use super::identity::Identity;
 use super::job::{Job, Task};
-use super::lock;
 use super::shared::Shared;
 use crate::{Result, StoreError};
 
@@ -26,30 +22,26 @@ const GROUP_ROWS_MAX: usize = 1_024;
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
 /// What one transaction is made of, in the order of arrival.
-pub(super) type Group = Vec<Box<dyn Task>>;
-
-/// What commits. Held by the writer's thread, or, where nothing waits for that, by who wants something committed.
-pub(super) struct Committer {
-    shared: Arc<Shared>,
-    /// None after a failure whose outcome is unknown, until the file is opened again; and when it is closed.
-    connection: Option<Connection>,
-    /// The files that are open.
-    identity: Identity,
-}
+type Group = Vec<Box<dyn Task>>;
 
 /// The thread's own state.
 pub(super) struct Writer {
-    committer: Arc<Mutex<Committer>>,
+    shared: Arc<Shared>,
     queue: mpsc::Receiver<Job>,
     /// Taken from the queue, and too much for the group before.
     waiting: Option<Box<dyn Task>>,
+    /// None after a failure whose outcome is unknown, until the file is opened again.
+    connection: Option<Connection>,
+    /// The files that are open.
+    identity: Identity,
     /// Who wants the store closed.
     closing: Option<oneshot::Sender<()>>,
 }
 
 impl Writer {
-    pub(super) fn new(committer: Arc<Mutex<Committer>>, queue: mpsc::Receiver<Job>) -> Self {
-        Writer { committer, queue, waiting: None, closing: None }
+    pub(super) fn new(shared: Arc<Shared>, connection: Connection, queue: mpsc::Receiver<Job>) -> Self {
+        let identity = Identity::of(&shared.location.path);
+        Writer { shared, queue, waiting: None, connection: Some(connection), identity, closing: None }
     }
 
     /// Runs until it is told to close, or until every handle of the store is gone.
@@ -57,14 +49,7 @@ impl Writer {
         while self.closing.is_none()
             && let Some(group) = self.take_group()
         {
-            if group.is_empty() {
-                continue;
-            }
-            lock(&self.committer).commit(group);
-        }
-        lock(&self.committer).close();
-        if let Some(done) = self.closing {
-            let _ = done.send(());
+            self.commit(group);
         }
     }
 
@@ -99,37 +84,18 @@ impl Writer {
         }
         Some(group)
     }
-}
-
-impl Committer {
-    pub(super) fn new(shared: Arc<Shared>, connection: Connection) -> Self {
-        let identity = Identity::of(&shared.location.path);
-        Committer { shared, connection: Some(connection), identity }
-    }
-
-    /// Commits one task without waiting for anybody or anything but the disk, or gives it back.
-    pub(super) fn commit_at_once(&mut self, task: Box<dyn Task>) -> Option<Box<dyn Task>> {
-        let Some(connection) = &self.connection else { return Some(task) };
-        // What is wrong with any of these, the thread will find too, and deal with it.
-        let can = !self.shared.log.is_full.load(Ordering::Relaxed)
-            && self.identity.check().is_ok()
-            && begin_at_once(connection).is_ok();
-        if !can {
-            return Some(task);
-        }
-        let mut group = vec![task];
-        let outcome = run(connection, &mut group);
-        self.end(group, outcome);
-        None
-    }
 
     /// Commits a group, and whatever of it can be committed if not all can.
     fn commit(&mut self, group: Group) {
         let mut groups = VecDeque::from([group]);
         while let Some(mut group) = groups.pop_front() {
+            // All of it may have been left out.
+            if group.is_empty() {
+                continue;
+            }
             match self.ready() {
                 Ok(connection) => {
-                    let outcome = begin(connection).and_then(|()| run(connection, &mut group));
+                    let outcome = transact(connection, &mut group);
                     groups.extend(self.end(group, outcome));
                 }
                 Err(error) => answer(group, Some(&error)),
@@ -186,26 +152,34 @@ impl Committer {
         answer(group, Some(&StoreError::Unknown(said(error))));
     }
 
-    /// Closes the file. The connection that can write is closed last: it moves the log into the file and removes it.
-    fn close(&mut self) {
-        self.shared.close();
-        if let Some(connection) = self.connection.take() {
-            closed(connection);
-        }
-    }
-
     /// Closes what this process still has open of the file, and opens it again.
     fn reopen(&mut self) -> Result<Connection> {
-        let unknown = |error: StoreError| StoreError::Unknown(error.to_string());
         // Another file at its name is not what callers know.
         self.identity.check_file()?;
-        self.shared.close_files();
-        let connection = self.shared.location.writer().map_err(unknown)?;
-        // Reads the file's first page and its log: a connection that was only made knows nothing of either.
-        check_schema(&connection, &self.shared.location.path).map_err(unknown)?;
+        let connection = self.shared.while_closed(|location| {
+            let connection = location.writer()?;
+            // Reads the file's first page and its log: a connection that was only made knows nothing of either.
+            check_schema(&connection, &location.path)?;
+            Ok(connection)
+        });
+        let connection = connection.map_err(|error: StoreError| StoreError::Unknown(error.to_string()))?;
         self.identity.check_file()?;
         self.identity = Identity::of(&self.shared.location.path);
         Ok(connection)
+    }
+}
+
+/// Also if it breaks off: nothing that it had open stays so, and nobody waits for it.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.close();
+        // The one that can write is closed last: it moves the log into the file and removes it.
+        if let Some(connection) = self.connection.take() {
+            closed(connection);
+        }
+        if let Some(done) = self.closing.take() {
+            let _ = done.send(());
+        }
     }
 }
 
@@ -216,22 +190,10 @@ fn answer(group: Group, error: Option<&StoreError>) {
     }
 }
 
-/// Begins a transaction with the lock, so that nothing that is read in it can have changed at the commit. Waits for
-/// other processes' transactions.
-fn begin(connection: &Connection) -> rusqlite::Result<()> {
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(|_| ())
-}
-
-/// The same without waiting.
-fn begin_at_once(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(Duration::ZERO)?;
-    let begun = begin(connection);
-    let restored = connection.busy_timeout(BUSY);
-    begun.and(restored)
-}
-
-/// Runs a group within the transaction that has begun, and commits it. On an error it may still be open.
-fn run(connection: &Connection, group: &mut Group) -> rusqlite::Result<()> {
+/// One transaction. On an error it may still be open.
+fn transact(connection: &Connection, group: &mut Group) -> rusqlite::Result<()> {
+    // With the lock from the beginning, so that nothing that is read in it can have changed at the commit.
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for task in group {
         task.run(connection)?;
     }

@@ -9,7 +9,7 @@ use std::process::Command as Process;
 use rewake_core::command::Command;
 use rewake_wire::Sender;
 
-use super::{Place, all, told};
+use super::{Place, all, hold, told};
 use crate::StoreError;
 use crate::ports::{Inbox as _, Journal as _, Sessions as _, Snapshot, Snapshots as _};
 use crate::sqlite::{OpenOptions as Options, SqliteStore};
@@ -95,12 +95,24 @@ async fn a_damaged_page_fails_who_needs_it_and_nobody_else() {
     flip(&place.path(), (page as u64 - 1) * PAGE_BYTES, 8);
 
     let store = place.open().await;
+    for tale in [&one, &two] {
+        store.shared.keys(&tale.session).await.unwrap();
+    }
     let mut needs = one.append(1);
     needs.taken = vec![1];
-    let (hit, fine) = tokio::join!(store.append(needs.clone()), store.append(two.append(2)));
+    let (before, after) = (two.append(1), two.append(1));
+    // All in one group, whose first has written when the second meets the page.
+    let held = hold(&store).await;
+    let (first, hit, last, ()) = tokio::join!(
+        biased;
+        store.append(before),
+        store.append(needs.clone()),
+        store.append(after),
+        async { drop(held) },
+    );
     assert!(matches!(hit, Err(StoreError::Damaged { .. })), "{hit:?}");
     assert!(hit.unwrap_err().to_string().contains("nothing was written"));
-    assert_eq!(fine, Ok(()));
+    assert_eq!((first, last), (Ok(()), Ok(())));
     assert_eq!(store.head(&one.session).await.unwrap(), Some(needs.expected));
     store.append(two.append(1)).await.unwrap();
     assert_eq!(all(&store, &two).await.len(), 8);

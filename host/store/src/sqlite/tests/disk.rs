@@ -4,7 +4,6 @@
 use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::runtime::Builder;
 
 use super::{Place, all, told};
 use crate::StoreError;
@@ -15,27 +14,17 @@ const IN_CHILD: &str = "REWAKE_STORE_TEST_DISK";
 
 #[test]
 fn after_a_failed_commit_nothing_is_concluded() {
-    if let Some(threads) = std::env::var_os(IN_CHILD) {
-        let mut runtime = match threads.to_str() {
-            Some("1") => Builder::new_current_thread(),
-            _ => Builder::new_multi_thread(),
-        };
-        runtime.worker_threads(2).enable_all().build().unwrap().block_on(failing_disk());
+    if std::env::var_os(IN_CHILD).is_some() {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(failing_disk());
         return;
     }
-    for threads in ["1", "2"] {
-        in_child(threads);
-    }
-}
-
-fn in_child(threads: &str) {
     // The system would kill a process that passes the limit; ignored signals are handed down.
     let child = Command::new("sh")
         .arg("-c")
         .arg("trap '' XFSZ; exec \"$0\" --exact --nocapture \"$1\"")
         .arg(std::env::current_exe().unwrap())
         .arg("sqlite::tests::disk::after_a_failed_commit_nothing_is_concluded")
-        .env(IN_CHILD, threads)
+        .env(IN_CHILD, "1")
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);

@@ -93,6 +93,18 @@ async fn it_is_there_when_it_is_opened_again() {
     store.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_open_a_file_at_once_that_is_not_there() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let stores = futures_util::future::join_all((0..8).map(|_| place.open())).await;
+        for (index, store) in stores.iter().enumerate() {
+            told(store, &format!("ses_{index}"), 1).await;
+        }
+        futures_util::future::join_all(stores.iter().map(SqliteStore::close)).await;
+    }
+}
+
 #[tokio::test]
 async fn reading_only_works_beside_a_writer() {
     let place = Place::new();
@@ -138,7 +150,7 @@ async fn files_of_others_and_of_newer_versions_are_left_alone() {
     closed(connection);
     for read_only in [true, false] {
         let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
-        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 4 });
+        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 3 });
     }
 
     std::fs::remove_file(place.path()).unwrap();

@@ -31,7 +31,7 @@ async fn a_file_of_the_first_schema_is_taken_up() {
              CREATE TRIGGER inbox_rows_are_taken_once BEFORE UPDATE ON inbox WHEN OLD.taken_seq IS NOT NULL \
              BEGIN SELECT RAISE(ABORT, 'once'); END; \
              DROP TABLE installed; DROP INDEX bundle_files_by_content; DROP TRIGGER bundles_in_use_stay; \
-             CREATE TABLE asserts (holds INTEGER NOT NULL) STRICT; PRAGMA user_version = 1",
+             PRAGMA user_version = 1",
         )
         .unwrap();
     closed(connection);

@@ -91,16 +91,6 @@ async fn hold(store: &SqliteStore) -> Hold {
 
 #[tokio::test]
 async fn keeps_the_contract() {
-    holds().await;
-}
-
-/// Where a runtime has threads to spare, an append may be committed by its caller.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keeps_the_contract_where_callers_commit() {
-    holds().await;
-}
-
-async fn holds() {
     let place = Place::new();
     let store = place.open().await;
     contract::check(&store).await;
