@@ -6,18 +6,15 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rewake_store::tamper::{PAGE_BYTES, Tamper, log_transactions};
-use tokio::runtime::{Builder, Runtime};
 
 /// Changes rows of a store, past its guards.
 ///
 /// # Panics
 /// If that cannot be done.
 pub fn change(file: &Path, statements: &str) {
-    runtime().block_on(async {
-        let mut tamper = Tamper::open(file).await.expect("the store's file");
-        tamper.change(statements).await.unwrap_or_else(|error| panic!("{statements}: {error}"));
-        tamper.close().await.expect("closed");
-    });
+    let tamper = Tamper::open(file).expect("the store's file");
+    tamper.change(statements).unwrap_or_else(|error| panic!("{statements}: {error}"));
+    tamper.close().expect("closed");
 }
 
 /// A number that a store's file says.
@@ -25,12 +22,10 @@ pub fn change(file: &Path, statements: &str) {
 /// # Panics
 /// If it does not.
 pub fn number(file: &Path, query: &str) -> i64 {
-    runtime().block_on(async {
-        let mut tamper = Tamper::open(file).await.expect("the store's file");
-        let number = tamper.number(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
-        tamper.close().await.expect("closed");
-        number
-    })
+    let tamper = Tamper::open(file).expect("the store's file");
+    let number = tamper.number(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    tamper.close().expect("closed");
+    number
 }
 
 /// Where the last page with rows of a table or an index begins in the file.
@@ -38,13 +33,11 @@ pub fn number(file: &Path, query: &str) -> i64 {
 /// # Panics
 /// If there is none.
 pub fn last_leaf(file: &Path, name: &str) -> u64 {
-    runtime().block_on(async {
-        let mut tamper = Tamper::open(file).await.expect("the store's file");
-        let leaves = tamper.leaves(name).await.expect("its pages");
-        tamper.close().await.expect("closed");
-        let page = u64::try_from(*leaves.last().expect("a page with rows")).expect("a page's number");
-        (page - 1) * PAGE_BYTES
-    })
+    let tamper = Tamper::open(file).expect("the store's file");
+    let leaves = tamper.leaves(name).expect("its pages");
+    tamper.close().expect("closed");
+    let page = u64::try_from(*leaves.last().expect("a page with rows")).expect("a page's number");
+    (page - 1) * PAGE_BYTES
 }
 
 /// Turns every bit of some bytes of a file.
@@ -69,8 +62,8 @@ pub fn transactions(log: &Path) -> Vec<u64> {
 
 /// Another process's transaction, which keeps a store locked until it is dropped.
 pub struct Lock {
-    runtime: Runtime,
-    tamper: Option<Tamper>,
+    /// Closing it undoes what is open.
+    _tamper: Tamper,
 }
 
 impl Lock {
@@ -79,25 +72,9 @@ impl Lock {
     /// # Panics
     /// If it cannot be had.
     pub fn take(file: &Path, kind: &str) -> Self {
-        let runtime = runtime();
-        let tamper = runtime.block_on(async {
-            let mut tamper = Tamper::open(file).await.expect("the store's file");
-            tamper.run(&format!("BEGIN {kind}")).await.expect("the lock");
-            tamper
-        });
-        Lock { runtime, tamper: Some(tamper) }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        if let Some(mut tamper) = self.tamper.take() {
-            // Closing undoes what is open.
-            let _ = self.runtime.block_on(async move {
-                tamper.run("ROLLBACK").await?;
-                tamper.close().await
-            });
-        }
+        let tamper = Tamper::open(file).expect("the store's file");
+        tamper.run(&format!("BEGIN {kind}")).expect("the lock");
+        Lock { _tamper: tamper }
     }
 }
 
@@ -106,8 +83,4 @@ pub fn log_of(file: &Path) -> PathBuf {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
     log.into()
-}
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().build().expect("a runtime")
 }

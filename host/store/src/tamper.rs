@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqliteConnection};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::{Result, StoreError};
 
@@ -16,29 +15,33 @@ pub const PAGE_BYTES: u64 = 4_096;
 pub const FRAME_BYTES: u64 = PAGE_BYTES + 24;
 
 /// A connection that knows no rules.
-pub struct Tamper(SqliteConnection);
+pub struct Tamper(Connection);
 
 impl Tamper {
     /// Opens a store's file, which must be there.
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub async fn open(file: &Path) -> Result<Self> {
-        let options =
-            SqliteConnectOptions::new().filename(file).foreign_keys(false).disable_statement_logging();
-        options.connect().await.map(Tamper).map_err(|error| failed(&error))
+    pub fn open(file: &Path) -> Result<Self> {
+        let open = || {
+            let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.pragma_update(None, "foreign_keys", false)?;
+            Ok(Tamper(connection))
+        };
+        open().map_err(|error| failed(&error))
     }
 
     /// Changes what is in it. The guards are as before afterwards.
     ///
     /// # Errors
     /// If SQLite does not do it.
-    pub async fn change(&mut self, statements: &str) -> Result<()> {
-        let guards: Vec<(String, String)> =
-            sqlx::query_as("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-                .fetch_all(&mut self.0)
-                .await
-                .map_err(|error| failed(&error))?;
+    pub fn change(&self, statements: &str) -> Result<()> {
+        let guards = || {
+            let mut query = self.0.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?;
+            let guards = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            guards.collect::<rusqlite::Result<Vec<(String, String)>>>()
+        };
+        let guards = guards().map_err(|error| failed(&error))?;
         let mut text = String::from("BEGIN IMMEDIATE;");
         for (name, _) in &guards {
             text.push_str(&format!("DROP TRIGGER {name};"));
@@ -48,45 +51,46 @@ impl Tamper {
             text.push_str(&format!(";{guard}"));
         }
         text.push_str(";COMMIT");
-        self.run(&text).await
+        self.run(&text)
     }
 
-    /// Runs a statement as it is, such as one that locks the file.
+    /// Runs statements as they are, such as one that locks the file.
     ///
     /// # Errors
     /// If SQLite does not do it.
-    pub async fn run(&mut self, statement: &str) -> Result<()> {
-        let done = self.0.execute(AssertSqlSafe(statement.to_owned())).await;
-        done.map(|_| ()).map_err(|error| failed(&error))
+    pub fn run(&self, statements: &str) -> Result<()> {
+        self.0.execute_batch(statements).map_err(|error| failed(&error))
     }
 
     /// A number that the file says.
     ///
     /// # Errors
     /// If SQLite does not say it.
-    pub async fn number(&mut self, query: &str) -> Result<i64> {
-        let said = sqlx::query_scalar(AssertSqlSafe(query.to_owned())).fetch_one(&mut self.0).await;
-        said.map_err(|error| failed(&error))
+    pub fn number(&self, query: &str) -> Result<i64> {
+        self.0.query_row(query, [], |row| row.get(0)).map_err(|error| failed(&error))
     }
 
     /// The pages that hold the rows of a table or an index, in their order.
     ///
     /// # Errors
     /// If SQLite does not say it.
-    pub async fn leaves(&mut self, name: &str) -> Result<Vec<i64>> {
-        sqlx::query_scalar("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path")
-            .bind(name)
-            .fetch_all(&mut self.0)
-            .await
-            .map_err(|error| failed(&error))
+    pub fn leaves(&self, name: &str) -> Result<Vec<i64>> {
+        let leaves = || {
+            let mut query = self
+                .0
+                .prepare("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path")?;
+            let pages = query.query_map([name], |row| row.get(0))?;
+            pages.collect::<rusqlite::Result<_>>()
+        };
+        leaves().map_err(|error| failed(&error))
     }
 
     /// Closes the file; a log that nobody else has open is moved into it.
     ///
     /// # Errors
     /// If that fails.
-    pub async fn close(self) -> Result<()> {
-        self.0.close().await.map_err(|error| failed(&error))
+    pub fn close(self) -> Result<()> {
+        self.0.close().map_err(|(_, error)| failed(&error))
     }
 }
 
@@ -114,6 +118,6 @@ pub fn log_transactions(log: &Path) -> std::io::Result<Vec<u64>> {
     Ok(ends)
 }
 
-fn failed(error: &sqlx::Error) -> StoreError {
+fn failed(error: &rusqlite::Error) -> StoreError {
     StoreError::io("tampering", error)
 }

@@ -46,7 +46,7 @@ const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 /// Crates, by the beginning of their names, and the only manifests that may name them.
 const CONFINED: [(&str, &[&str]); 7] = [
     ("wasmtime", &["rewake-bindings", "rewake-runtime"]),
-    ("sqlx", &["rewake-store"]),
+    ("rusqlite", &["rewake-store"]),
     ("hyper", &["rewake-runtime"]),
     ("genai", &["rewake-runtime"]),
     ("reqwest", &["rewake-runtime"]),
@@ -207,10 +207,10 @@ fn places(found: &[Violation]) -> Vec<(&str, usize)> {
 
 #[test]
 fn a_dependency_is_read_with_its_kind_and_line() {
-    let manifest = "[dependencies]\nown = { package = \"sqlx\" }\n";
+    let manifest = "[dependencies]\nown = { package = \"rusqlite\" }\n";
     let value = |json: &str| serde_json::from_str(json).unwrap();
-    let read = Dependency::read(&value(r#"{"name":"sqlx","rename":"own","kind":null}"#), manifest);
-    assert_eq!((read.name.as_str(), read.dev, read.line), ("sqlx", false, 2));
+    let read = Dependency::read(&value(r#"{"name":"rusqlite","rename":"own","kind":null}"#), manifest);
+    assert_eq!((read.name.as_str(), read.dev, read.line), ("rusqlite", false, 2));
     assert!(Dependency::read(&value(r#"{"name":"a","rename":null,"kind":"dev"}"#), manifest).dev);
     assert!(!Dependency::read(&value(r#"{"name":"a","rename":null,"kind":"build"}"#), manifest).dev);
 }
@@ -220,7 +220,7 @@ fn the_drawn_directions_pass() {
     let crates = [
         member("host/cli", "rewake", &["rewake-runtime", "rewake-wire", "clap"]),
         member("host/runtime", "rewake-runtime", &["rewake-store", "rewake-bindings", "dev:rewake-tests"]),
-        member("host/store", "rewake-store", &["rewake-core", "sqlx"]),
+        member("host/store", "rewake-store", &["rewake-core", "rusqlite"]),
         member("host/core", "rewake-core", &["rewake-wire"]),
         member("host/bindings", "rewake-bindings", &["wasmtime"]),
         member("sdk/wire", "rewake-wire", &["serde"]),
@@ -260,8 +260,8 @@ fn other_directions_are_told() {
 fn heavy_crates_are_found_outside_their_manifests() {
     let crates = [
         member("host/runtime", "rewake-runtime", &["wasmtime", "wasmtime-wasi"]),
-        member("host/store", "rewake-store", &["sqlx"]),
-        member("host/cli", "rewake", &["tokio", "wasmtime", "dev:sqlx"]),
+        member("host/store", "rewake-store", &["rusqlite"]),
+        member("host/cli", "rewake", &["tokio", "wasmtime", "dev:rusqlite"]),
         member("tests", "rewake-tests", &["axum"]),
     ];
     assert_eq!(

@@ -166,6 +166,9 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
 
 pub(crate) fn rerun(session: &mut Session, body: &StepRerun) -> Applied {
     let step = turn::open_turn(session)?.step.as_mut().ok_or("no step is open")?;
+    if body.again > step.reruns + 1 {
+        return Err("re-runs are numbered without gaps");
+    }
     step.reruns = body.again;
     step.progressed = false;
     step.excused = false;

@@ -60,6 +60,10 @@ pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, R
             return Ok(Decision::append(entries));
         }
     }
+    // Only a journal that somebody put together has one, and neither an end nor a step could be folded over it.
+    if !session.calls.is_empty() {
+        return Err(Refusal::Rule("the turn cannot go on while a call is open that is no step's"));
+    }
     Ok(next_step(session, turn, &advance))
 }
 

@@ -174,6 +174,13 @@ fn steps_are_numbered_one_at_a_time_and_start_from_what_was_saved() {
     corrupt(&bench, STEP, StepRerun { again: 1 }, none);
     corrupt(&bench, STEP, StepObserved { items: vec![Observed::Monotonic(1)] }, none);
     corrupt(&Bench::asking().0, STEP, step_completed(), "a call of it is still open");
+    let mut rerun = Bench::in_step();
+    for again in [2, u32::MAX] {
+        corrupt(&rerun, STEP, StepRerun { again }, "re-runs are numbered without gaps");
+    }
+    for again in [0, 1, 2, 1] {
+        rerun.add(STEP, StepRerun { again }).unwrap();
+    }
 }
 
 #[test]

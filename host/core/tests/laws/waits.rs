@@ -1,6 +1,7 @@
 //! What is due when (R10, R13): nothing before what a turn waits for is there, nothing while a guest runs, and
 //! nothing for ever.
 
+use rewake_core::Refusal;
 use rewake_core::decide;
 use rewake_core::decide::{Advance, Decision, Input, Then};
 use rewake_core::entry::Draft;
@@ -99,6 +100,17 @@ fn nothing_is_begun_while_a_guest_runs() {
         let running = Advance { running: true, ..advance(9_000, vec![message(2)]) };
         idles(decide(&bench.session, Input::Advance(running)).unwrap(), None);
     }
+}
+
+/// A call is open within a step, or while a hook is asked. In a journal that somebody put together one may be open that
+/// nobody closes: nothing is decided over it, neither the turn's end nor another step.
+#[test]
+fn a_turn_does_not_go_on_over_a_call_that_nobody_closes() {
+    let mut bench = waits(Some(1), false);
+    assert!(matches!(bench.due_at(9_000, vec![]).entries[..], [Draft { fact: Fact::StepStarted(_), .. }]));
+    bench.session.calls = Bench::asking().0.session.calls;
+    let refused = decide(&bench.session, Input::Advance(advance(9_000, vec![])));
+    assert_eq!(refused, Err(Refusal::Rule("the turn cannot go on while a call is open that is no step's")));
 }
 
 #[test]

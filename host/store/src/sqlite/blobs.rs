@@ -1,11 +1,9 @@
-//! Blobs in SQLite. Those that entries name are written by an append's text.
+//! Blobs in SQLite. Those that entries name are written by their append.
 
-use futures_util::future::BoxFuture;
 use rewake_core::ids::Digest;
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
-use super::failure::reading;
 use super::job::{Operation, Stop};
 use crate::StoreError;
 use crate::ports::{Answer, Blob, Blobs};
@@ -16,24 +14,23 @@ impl Blobs for SqliteStore {
     }
 
     fn blob<'a>(&'a self, project: &'a str, digest: &'a Digest) -> Answer<'a, Option<Vec<u8>>> {
-        Box::pin(async move {
-            let found: Option<Vec<u8>> = sqlx::query_scalar(
+        let (project, digest) = (project.to_owned(), *digest);
+        Box::pin(self.query("a blob", move |connection| {
+            let mut query = connection.prepare_cached(
                 "SELECT b.bytes FROM projects AS p JOIN blobs AS b ON b.project = p.id \
                  WHERE p.name = ? AND b.digest = ?",
-            )
-            .bind(project)
-            .bind(&digest.0[..])
-            .fetch_optional(&*self.shared.readers.read().await)
-            .await
-            .map_err(|error| reading("a blob", &error))?;
+            )?;
+            let found: Option<Vec<u8>> =
+                query.query_row(params![project, digest.0], |row| row.get(0)).optional()?;
             match found {
-                Some(bytes) if Digest::of(&bytes) != *digest => Err(StoreError::corrupt(
+                Some(bytes) if Digest::of(&bytes) != digest => Err(StoreError::corrupt(
                     format!("blob {digest}"),
                     "its bytes are not those of its digest",
-                )),
+                )
+                .into()),
                 found => Ok(found),
             }
-        })
+        }))
     }
 }
 
@@ -46,25 +43,38 @@ struct Put {
 impl Operation for Put {
     type Output = Digest;
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<Digest, Stop>> {
-        Box::pin(async move {
-            let project = project(connection, &self.project).await?;
-            sqlx::query("INSERT INTO blobs (project, digest, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
-                .bind(project)
-                .bind(&self.blob.digest.0[..])
-                .bind(&self.blob.bytes[..])
-                .execute(connection)
-                .await?;
-            Ok(self.blob.digest)
-        })
+    fn run(&self, connection: &Connection) -> Result<Digest, Stop> {
+        let project = project(connection, &self.project)?;
+        connection
+            .prepare_cached(
+                "INSERT INTO blobs (project, digest, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![project, self.blob.digest.0, self.blob.bytes])?;
+        Ok(self.blob.digest)
+    }
+
+    fn bytes(&self) -> usize {
+        self.blob.bytes.len()
     }
 }
 
+/// Keeps bytes in a project, if it does not have them.
+pub(super) fn insert(
+    connection: &Connection,
+    project: i64,
+    digest: Digest,
+    bytes: &[u8],
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO blobs (project, digest, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")?
+        .execute(params![project, digest.0, bytes])?;
+    Ok(())
+}
+
 /// A project's key; it is made when something is first kept in it.
-pub(super) async fn project(connection: &mut SqliteConnection, name: &str) -> sqlx::Result<i64> {
-    sqlx::query("INSERT INTO projects (name) VALUES (?) ON CONFLICT DO NOTHING")
-        .bind(name)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query_scalar("SELECT id FROM projects WHERE name = ?").bind(name).fetch_one(connection).await
+pub(super) fn project(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("INSERT INTO projects (name) VALUES (?) ON CONFLICT DO NOTHING")?
+        .execute([name])?;
+    connection.prepare_cached("SELECT id FROM projects WHERE name = ?")?.query_row([name], |row| row.get(0))
 }

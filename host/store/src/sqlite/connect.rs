@@ -3,16 +3,16 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access, statvfs};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqliteConnection};
 
+use super::failure;
 use crate::{Result, StoreError};
 
 /// What SQLite's `application_id` must be: "Rwke".
@@ -24,19 +24,19 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003-targets.sql"),
 ];
 /// How long a connection waits for another process's transaction.
-const BUSY_MS_MAX: u64 = 5_000;
-/// Connections that read.
-const READERS_MAX: u32 = 4;
-/// Compiled statements kept by the connection that writes. Groups are padded to few sizes, so that few
-/// texts are in use (`group.rs`).
-const WRITER_STATEMENTS_MAX: usize = 256;
-/// Pages of the file that the connection that writes keeps, in KiB.
-const WRITER_CACHE_KIB: &str = "-65536";
+const BUSY: Duration = Duration::from_secs(5);
+/// And how long it pauses where SQLite does not wait.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+/// Compiled statements that a connection keeps: more than there are.
+const STATEMENTS_MAX: usize = 64;
+/// What is set on every connection.
+const COMMON: &str = "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA trusted_schema = OFF;";
+/// What is set on those that write: a commit is on the disk when it returns, and never moves the log.
+const DURABLE: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
+/// What is set on the one that commits: the log, and 64 MiB of the file's pages.
+const COMMITS: &str = "PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536;";
 /// Bytes that the log's index takes at first, twice.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
-/// Rows that a reading connection may be ahead of its reader: a page of a journal, so that it is read while the one
-/// before is folded.
-const READ_AHEAD_ROWS: usize = 1_024;
 
 /// Where the file is and how it is opened.
 #[derive(Clone, Debug)]
@@ -49,31 +49,26 @@ pub(super) struct Location {
 impl Location {
     /// Opens the file for writing: makes it if it is not there, and brings its schema up to date. The
     /// connection is the store's one writer.
-    pub(super) async fn for_writing(path: &Path) -> Result<(Self, SqliteConnection)> {
+    pub(super) fn for_writing(path: &Path) -> Result<(Self, Connection)> {
         let location = Location { path: path.to_owned(), immutable: false };
         make_private(path)?;
         check_writable(path)?;
-        let mut connection = location.writer().await?;
-        match migrate(&mut connection, path).await {
-            Ok(()) => Ok((location, connection)),
-            Err(error) => {
-                closed(connection).await;
-                Err(error)
-            }
-        }
+        let connection = location.writer()?;
+        migrate(&connection, path)?;
+        Ok((location, connection))
     }
 
     /// Finds out how the file can be read without changing anything.
-    pub(super) async fn for_reading(path: &Path) -> Result<Self> {
+    pub(super) fn for_reading(path: &Path) -> Result<Self> {
         let mut location = Location { path: path.to_owned(), immutable: false };
         if !path.exists() {
             return Err(StoreError::NotFound(format!("store at {}; start a session first", path.display())));
         }
-        let first = match location.probe().await {
+        let first = match location.probe() {
             // Nothing can be made beside the file, and nothing needs to be: its log is empty.
             Err(StoreError::Io { .. }) if !has_log(path) => {
                 location.immutable = true;
-                location.probe().await
+                location.probe()
             }
             other => other,
         };
@@ -81,67 +76,40 @@ impl Location {
     }
 
     /// The connection that writes; there is one a store.
-    pub(super) async fn writer(&self) -> Result<SqliteConnection> {
-        let options = self
-            .common()
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("wal_autocheckpoint", "0")
-            .pragma("cache_size", WRITER_CACHE_KIB)
-            .statement_cache_capacity(WRITER_STATEMENTS_MAX)
-            .thread_name(|_| "store-writer".to_owned());
-        self.connect(&options).await
+    pub(super) fn writer(&self) -> Result<Connection> {
+        self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE, &[COMMON, DURABLE, COMMITS])
     }
 
     /// The connection that moves what is in the log into the file.
-    pub(super) async fn checkpointer(&self) -> Result<SqliteConnection> {
-        let options = self
-            .common()
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("wal_autocheckpoint", "0")
-            .thread_name(|_| "store-checkpoint".to_owned());
-        self.connect(&options).await
+    pub(super) fn checkpointer(&self) -> Result<Connection> {
+        self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE, &[COMMON, DURABLE])
     }
 
-    /// The connections that read; made when they are needed.
-    pub(super) fn readers(&self) -> SqlitePool {
-        let options = self
-            .common()
-            .read_only(true)
-            .immutable(self.immutable)
-            .row_buffer_size(READ_AHEAD_ROWS)
-            .thread_name(|n| format!("store-reader-{n}"));
-        SqlitePoolOptions::new()
-            .max_connections(READERS_MAX)
-            // A connection to a file does not go away by itself.
-            .test_before_acquire(false)
-            .acquire_timeout(Duration::from_secs(30))
-            .idle_timeout(Duration::from_secs(60))
-            .connect_lazy_with(options)
+    /// A connection that reads.
+    pub(super) fn reader(&self) -> Result<Connection> {
+        self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, &[COMMON])
     }
 
-    fn common(&self) -> SqliteConnectOptions {
-        SqliteConnectOptions::new()
-            .filename(&self.path)
-            .create_if_missing(false)
-            .foreign_keys(true)
-            .disable_statement_logging()
-            .busy_timeout(Duration::from_millis(BUSY_MS_MAX))
-            .pragma("recursive_triggers", "ON")
-            .pragma("trusted_schema", "OFF")
-    }
-
-    async fn connect(&self, options: &SqliteConnectOptions) -> Result<SqliteConnection> {
-        SqliteConnection::connect_with(options).await.map_err(|error| self.opening(&error))
+    fn connect(&self, flags: OpenFlags, settings: &[&str]) -> Result<Connection> {
+        // Each is used by one thread at a time.
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = || {
+            let connection = if self.immutable {
+                Connection::open_with_flags(immutable(&self.path), flags | OpenFlags::SQLITE_OPEN_URI)?
+            } else {
+                Connection::open_with_flags(&self.path, flags)?
+            };
+            connection.busy_timeout(BUSY)?;
+            connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+            settings.iter().try_for_each(|settings| patiently(|| connection.execute_batch(settings)))?;
+            Ok(connection)
+        };
+        open().map_err(|error| self.opening(&error))
     }
 
     /// Reads the schema's version through a connection for reading.
-    async fn probe(&self) -> Result<()> {
-        let options = self.common().read_only(true).immutable(self.immutable);
-        let mut connection = self.connect(&options).await?;
-        let found = check_schema(&mut connection, &self.path).await;
-        closed(connection).await;
-        match found? {
+    fn probe(&self) -> Result<()> {
+        match check_schema(&self.reader()?, &self.path)? {
             found if found == MIGRATIONS.len() as i64 => Ok(()),
             found => Err(StoreError::Foreign {
                 path: self.path.clone(),
@@ -153,19 +121,43 @@ impl Location {
         }
     }
 
-    fn opening(&self, error: &sqlx::Error) -> StoreError {
-        match super::failure::primary_code(error) {
-            Some(super::failure::NOTADB) => {
-                StoreError::Foreign { path: self.path.clone(), why: "it is no SQLite database".into() }
+    fn opening(&self, error: &rusqlite::Error) -> StoreError {
+        if failure::is_no_database(error) {
+            return StoreError::Foreign { path: self.path.clone(), why: "it is no SQLite database".into() };
+        }
+        unreadable("opening", &self.path, error)
+    }
+}
+
+/// A file's name for a connection that takes it for one that nobody can write.
+fn immutable(path: &Path) -> String {
+    // With an empty authority, or a path that begins with two slashes would have one.
+    let mut name = String::from(if path.is_absolute() { "file://" } else { "file:" });
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                name.push(char::from(*byte))
             }
-            _ => unreadable("opening", &self.path, error),
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name + "?immutable=1"
+}
+
+/// Tries again while others lock the file, as SQLite does by itself, but not where a log is begun.
+fn patiently(mut work: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    let end = Instant::now() + BUSY;
+    loop {
+        match work() {
+            Err(error) if failure::is_locked(&error) && Instant::now() < end => thread::sleep(BUSY_PAUSE),
+            outcome => return outcome,
         }
     }
 }
 
 /// Closes a connection; what goes wrong then loses nothing that was committed.
-pub(super) async fn closed(connection: SqliteConnection) {
-    if let Err(error) = connection.close().await {
+pub(super) fn closed(connection: Connection) {
+    if let Err((_, error)) = connection.close() {
         tracing::warn!(%error, "closing a connection to the store");
     }
 }
@@ -233,8 +225,8 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
 }
 
 /// Why the file cannot be opened. A log beside it is taken for its own by SQLite, whoever put it there.
-fn unreadable(doing: &str, path: &Path, error: &sqlx::Error) -> StoreError {
-    match super::failure::failed(format!("{doing} {}", path.display()), error) {
+fn unreadable(doing: &str, path: &Path, error: &rusqlite::Error) -> StoreError {
+    match failure::failed(format!("{doing} {}", path.display()), error) {
         StoreError::Damaged { what, said } if has_log(path) => {
             let shown = path.display();
             let said = format!("{said}; or {shown}-wal is not its log: then it opens without that");
@@ -249,25 +241,23 @@ fn unreadable(doing: &str, path: &Path, error: &sqlx::Error) -> StoreError {
 }
 
 /// Reads the schema's version; refuses files of others and of newer versions.
-async fn check_schema(connection: &mut SqliteConnection, path: &Path) -> Result<i64> {
-    let failed = |error: sqlx::Error| match super::failure::primary_code(&error) {
-        Some(super::failure::NOTADB) => {
-            StoreError::Foreign { path: path.to_owned(), why: "it is no SQLite database".into() }
-        }
+pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<i64> {
+    let foreign = |why: String| StoreError::Foreign { path: path.to_owned(), why };
+    let failed = |error: rusqlite::Error| match error {
+        error if failure::is_no_database(&error) => foreign("it is no SQLite database".into()),
         // What SQLite answers to a header of another form.
-        Some(super::failure::ERROR) => {
-            StoreError::Foreign { path: path.to_owned(), why: super::failure::said(&error) }
-        }
-        _ => unreadable("reading the schema of", path, &error),
+        error if failure::is_of_a_statement(&error) => foreign(failure::said(&error)),
+        error => unreadable("reading the schema of", path, &error),
     };
     // In one statement, which sees one state of the file: another process may be making it what it is to be.
-    let (application, version, tables): (i64, i64, i64) = sqlx::query_as(
-        "SELECT (SELECT application_id FROM pragma_application_id), \
-         (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
-    )
-    .fetch_one(connection)
-    .await
-    .map_err(failed)?;
+    let (application, version, tables): (i64, i64, i64) = connection
+        .query_row(
+            "SELECT (SELECT application_id FROM pragma_application_id), \
+             (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .map_err(failed)?;
     let known = MIGRATIONS.len() as i64;
     let fresh = application == 0 && version == 0 && tables == 0;
     match (application, version) {
@@ -276,31 +266,28 @@ async fn check_schema(connection: &mut SqliteConnection, path: &Path) -> Result<
             Err(StoreError::Newer { path: path.to_owned(), found, known })
         }
         (APPLICATION_ID, found) if found > 0 => Ok(found),
-        (found, version) => Err(StoreError::Foreign {
-            path: path.to_owned(),
-            why: format!("its application id is {found:#x} and its schema {version}"),
-        }),
+        (found, version) => {
+            Err(foreign(format!("its application id is {found:#x} and its schema {version}")))
+        }
     }
 }
 
 /// Brings the schema up to date, in one transaction: after a crash it is the old one or the new one.
-async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<()> {
-    if check_schema(connection, path).await? == MIGRATIONS.len() as i64 {
+fn migrate(connection: &Connection, path: &Path) -> Result<()> {
+    if check_schema(connection, path)? == MIGRATIONS.len() as i64 {
         return Ok(());
     }
-    let failed = |error: sqlx::Error| {
-        super::failure::failed(format!("bringing the schema of {} up to date", path.display()), &error)
+    let failed = |error: rusqlite::Error| {
+        failure::failed(format!("bringing the schema of {} up to date", path.display()), &error)
     };
-    connection.execute("BEGIN IMMEDIATE").await.map_err(failed)?;
+    let transaction =
+        Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(failed)?;
     // Once more, now that no other process can be doing the same.
-    let found = check_schema(connection, path).await?;
+    let found = check_schema(&transaction, path)?;
     for migration in &MIGRATIONS[found as usize..] {
-        connection.execute(*migration).await.map_err(failed)?;
+        transaction.execute_batch(migration).map_err(failed)?;
     }
-    let end = format!(
-        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT",
-        MIGRATIONS.len()
-    );
-    connection.execute(AssertSqlSafe(end)).await.map_err(failed)?;
-    Ok(())
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(failed)?;
+    transaction.commit().map_err(failed)
 }

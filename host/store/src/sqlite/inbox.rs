@@ -1,14 +1,12 @@
-//! The inbox in SQLite. Taking rows in is part of an append's text (`group.rs`).
+//! The inbox in SQLite. Taking rows in is part of an append.
 
-use futures_util::future::BoxFuture;
 use rewake_core::command::{Command, Row, Target};
 use rewake_core::ids::SessionId;
 use rewake_wire::Sender;
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::failure::reading;
 use super::job::{Operation, Stop};
-use super::{SqliteStore, now, rows};
+use super::{SqliteStore, now};
 use crate::ports::{Answer, Arrivals, Inbox};
 use crate::{StoreError, checks};
 
@@ -24,8 +22,8 @@ impl Inbox for SqliteStore {
             checks::command(&command, key.as_deref())?;
             let id = self.shared.keys(session).await?.session;
             self.ask(Send {
-                session: id,
-                name: session.clone(),
+                id,
+                session: session.clone(),
                 sender_text: checks::sender_text(&sender),
                 sender,
                 lane: checks::Lane::of(&command),
@@ -40,74 +38,70 @@ impl Inbox for SqliteStore {
     fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>> {
         Box::pin(async move {
             let id = self.shared.keys(session).await?.session;
-            let failed = |error: sqlx::Error| reading(&format!("the inbox of {session}"), &error);
-            let found = sqlx::query(
-                "SELECT n, sender, command FROM inbox WHERE session = ? AND taken_seq IS NULL ORDER BY n",
-            )
-            .bind(id)
-            .fetch_all(&*self.shared.readers.read().await)
-            .await
-            .map_err(failed)?;
-            found
-                .iter()
-                .map(|row| {
-                    let n = rows::number(row, 0).map_err(failed)?;
+            let name = session.clone();
+            self.query(format!("the inbox of {session}"), move |connection| {
+                let mut query = connection.prepare_cached(
+                    "SELECT n, sender, command FROM inbox WHERE session = ? AND taken_seq IS NULL ORDER BY n",
+                )?;
+                let mut found = query.query([id])?;
+                let mut pending = Vec::new();
+                while let Some(row) = found.next()? {
+                    let (n, sender, command): (u64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
                     let corrupt = |what, error: serde_json::Error| {
-                        StoreError::corrupt(format!("row {n} of the inbox of {session}: {what}"), error)
+                        StoreError::corrupt(format!("row {n} of the inbox of {name}: {what}"), error)
                     };
-                    let sender: &str = row.try_get(1).map_err(failed)?;
-                    let command: &str = row.try_get(2).map_err(failed)?;
-                    Ok(Row {
+                    pending.push(Row {
                         n,
-                        sender: serde_json::from_str(sender).map_err(|error| corrupt("its sender", error))?,
-                        command: serde_json::from_str(command)
+                        sender: serde_json::from_str(&sender)
+                            .map_err(|error| corrupt("its sender", error))?,
+                        command: serde_json::from_str(&command)
                             .map_err(|error| corrupt("its command", error))?,
-                    })
-                })
-                .collect()
+                    });
+                }
+                Ok(pending)
+            })
+            .await
         })
     }
 
     fn arrivals(&self, after: u64) -> Answer<'_, Arrivals> {
-        Box::pin(async move {
-            let failed = |error: sqlx::Error| reading("the inboxes", &error);
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        Box::pin(self.query("the inboxes", move |connection| {
             // One statement, which sees one state of the file: no row is between the two.
-            let found = sqlx::query(
+            let mut query = connection.prepare_cached(
                 "SELECT m.newest, s.name FROM (SELECT coalesce(max(id), 0) AS newest FROM inbox) AS m \
                  LEFT JOIN inbox AS i ON i.id > ? LEFT JOIN sessions AS s ON s.id = i.session GROUP BY i.session",
-            )
-            .bind(i64::try_from(after).unwrap_or(i64::MAX))
-            .fetch_all(&*self.shared.readers.read().await)
-            .await
-            .map_err(failed)?;
+            )?;
+            let mut found = query.query([after])?;
             let mut arrivals = Arrivals::default();
-            for row in &found {
-                arrivals.newest = rows::number(row, 0).map_err(failed)?;
-                let name: Option<&str> = row.try_get(1).map_err(failed)?;
+            while let Some(row) = found.next()? {
+                arrivals.newest = row.get(0)?;
+                let name: Option<String> = row.get(1)?;
                 // A session of another name than any can have is run by nobody.
-                arrivals.sessions.extend(name.and_then(|name| SessionId::parse(name).ok()));
+                arrivals.sessions.extend(name.and_then(|name| SessionId::parse(&name).ok()));
             }
             Ok(arrivals)
-        })
+        }))
     }
 
     fn through<'a>(&'a self, session: &'a SessionId) -> Answer<'a, u64> {
         Box::pin(async move {
             let id = self.shared.keys(session).await?.session;
-            let n: i64 = sqlx::query_scalar("SELECT coalesce(max(n), 0) FROM inbox WHERE session = ?")
-                .bind(id)
-                .fetch_one(&*self.shared.readers.read().await)
-                .await
-                .map_err(|error| reading(&format!("the inbox of {session}"), &error))?;
-            Ok(n as u64)
+            self.query(format!("the inbox of {session}"), move |connection| Ok(newest(connection, id)?)).await
         })
     }
 }
 
+/// The number of a session's newest row; 0 if it has none.
+pub(super) fn newest(connection: &Connection, session: i64) -> rusqlite::Result<u64> {
+    let mut query = connection.prepare_cached("SELECT coalesce(max(n), 0) FROM inbox WHERE session = ?")?;
+    query.query_row([session], |row| row.get(0))
+}
+
 /// Puts one command into an inbox.
 struct Send {
-    session: i64,
-    name: SessionId,
+    id: i64,
+    session: SessionId,
     sender: Sender,
     sender_text: String,
     lane: checks::Lane,
@@ -123,50 +117,39 @@ const UNTAKEN: &str = "SELECT count(*), coalesce(sum(sender = ?), 0) FROM inbox 
 impl Operation for Send {
     type Output = u64;
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<u64, Stop>> {
-        Box::pin(async move {
-            if let Some(n) = self.same(connection).await? {
-                return Ok(n);
-            }
-            let row = sqlx::query(
-                "SELECT s.status, (SELECT coalesce(max(n), 0) FROM inbox WHERE session = s.id) \
-                 FROM sessions AS s WHERE s.id = ?",
-            )
-            .bind(self.session)
-            .fetch_optional(&mut *connection)
-            .await?
-            .ok_or_else(|| StoreError::no_session(&self.name))?;
-            let status: &str = row.try_get(0)?;
-            let status = checks::status(status).ok_or_else(|| {
-                StoreError::corrupt(format!("the status of {}", self.name), format!("{status:?} is none"))
+    fn run(&self, connection: &Connection) -> Result<u64, Stop> {
+        if let Some(n) = self.same(connection)? {
+            return Ok(n);
+        }
+        let status: Option<String> = connection
+            .prepare_cached("SELECT status FROM sessions WHERE id = ?")?
+            .query_row([self.id], |row| row.get(0))
+            .optional()?;
+        let status = status.ok_or_else(|| StoreError::no_session(&self.session))?;
+        let status = checks::status(&status).ok_or_else(|| {
+            StoreError::corrupt(format!("the status of {}", self.session), format!("{status:?} is none"))
+        })?;
+        let (untaken, untaken_of_sender) = connection
+            .prepare_cached(UNTAKEN)?
+            .query_row(params![self.sender_text, self.id, self.lane.as_str()], |row| {
+                Ok((row.get(0)?, row.get(1)?))
             })?;
-            let held = sqlx::query(UNTAKEN)
-                .bind(self.sender_text.as_str())
-                .bind(self.session)
-                .bind(self.lane.as_str())
-                .fetch_one(&mut *connection)
-                .await?;
-            let (untaken, untaken_of_sender) = (rows::number(&held, 0)?, rows::number(&held, 1)?);
-            checks::Inbox { status, untaken, untaken_of_sender }.admit(self.lane)?;
-            if let Some(target) = self.target {
-                self.target(connection, target).await?.admit(&self.sender).map_err(StoreError::from)?;
-            }
-            let n = rows::number(&row, 1)? + 1;
-            sqlx::query(
+        checks::Inbox { status, untaken, untaken_of_sender }.admit(self.lane)?;
+        if let Some(target) = self.target {
+            self.target(connection, target)?.admit(&self.sender).map_err(StoreError::from)?;
+        }
+        let n = newest(connection, self.id)? + 1;
+        connection
+            .prepare_cached(
                 "INSERT INTO inbox (session, n, sender, command, dedup_key, at, target) \
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
-            )
-            .bind(self.session)
-            .bind(n as i64)
-            .bind(self.sender_text.as_str())
-            .bind(self.command.as_str())
-            .bind(self.key.as_deref())
-            .bind(now().0)
-            .bind(self.target.map(|target| target as i64))
-            .execute(connection)
-            .await?;
-            Ok(n)
-        })
+            )?
+            .execute(params![self.id, n, self.sender_text, self.command, self.key, now().0, self.target,])?;
+        Ok(n)
+    }
+
+    fn bytes(&self) -> usize {
+        self.command.len()
     }
 }
 
@@ -178,41 +161,32 @@ const TARGET: &str = "SELECT t.sender, json_extract(t.command, '$.type'), t.take
 
 impl Send {
     /// What the command is about.
-    async fn target(&self, connection: &mut SqliteConnection, n: u64) -> Result<Target, Stop> {
-        let row = sqlx::query(TARGET)
-            .bind(self.session)
-            .bind(i64::try_from(n).unwrap_or(i64::MAX))
-            .fetch_optional(connection)
-            .await?
-            .ok_or_else(|| checks::no_row(&self.name, n))?;
-        let sender: &str = row.try_get(0)?;
-        let sender = serde_json::from_str(sender).map_err(|error| {
-            StoreError::corrupt(format!("row {n} of the inbox of {}: its sender", self.name), error)
+    fn target(&self, connection: &Connection, n: u64) -> Result<Target, Stop> {
+        let row = i64::try_from(n).unwrap_or(i64::MAX);
+        let found: Option<(String, Option<String>, bool, bool)> = connection
+            .prepare_cached(TARGET)?
+            .query_row([self.id, row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .optional()?;
+        let (sender, kind, is_taken, is_canceled) = found.ok_or_else(|| checks::no_row(&self.session, n))?;
+        let sender = serde_json::from_str(&sender).map_err(|error| {
+            StoreError::corrupt(format!("row {n} of the inbox of {}: its sender", self.session), error)
         })?;
-        Ok(Target {
-            n,
-            sender,
-            is_message: row.try_get::<&str, _>(1)? == checks::Lane::Message.as_str(),
-            is_taken: row.try_get(2)?,
-            is_canceled: row.try_get(3)?,
-        })
+        let is_message = kind.as_deref() == Some(checks::Lane::Message.as_str());
+        Ok(Target { n, sender, is_message, is_taken, is_canceled })
     }
 
     /// The row that came with the same key before.
-    async fn same(&self, connection: &mut SqliteConnection) -> Result<Option<u64>, Stop> {
+    fn same(&self, connection: &Connection) -> Result<Option<u64>, Stop> {
         let Some(key) = &self.key else { return Ok(None) };
-        let found =
-            sqlx::query("SELECT n, command FROM inbox WHERE session = ? AND sender = ? AND dedup_key = ?")
-                .bind(self.session)
-                .bind(self.sender_text.as_str())
-                .bind(key.as_str())
-                .fetch_optional(connection)
-                .await?;
-        let Some(row) = found else { return Ok(None) };
-        let n = rows::number(&row, 0)?;
-        if row.try_get::<&str, _>(1)? != self.command {
-            return Err(checks::key_reused(key, n).into());
+        let found: Option<(u64, String)> = connection
+            .prepare_cached(
+                "SELECT n, command FROM inbox WHERE session = ? AND sender = ? AND dedup_key = ?",
+            )?
+            .query_row(params![self.id, self.sender_text, key], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        match found {
+            Some((n, command)) if command != self.command => Err(checks::key_reused(key, n).into()),
+            found => Ok(found.map(|(n, _)| n)),
         }
-        Ok(Some(n))
     }
 }

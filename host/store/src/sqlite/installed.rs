@@ -1,13 +1,10 @@
 //! What is installed, in SQLite.
 
-use futures_util::future::BoxFuture;
 use rewake_core::ids::{Digest, Timestamp};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::failure::reading;
 use super::job::{Operation, Stop};
-use super::{SqliteStore, blobs, now, rows};
+use super::{SqliteStore, blobs, now};
 use crate::checks;
 use crate::ports::{Answer, Install, Installed, Installs};
 
@@ -20,19 +17,16 @@ impl Installs for SqliteStore {
     }
 
     fn installed<'a>(&'a self, project: &'a str) -> Answer<'a, Vec<Installed>> {
-        Box::pin(async move {
-            let failed = |error: sqlx::Error| reading("what is installed", &error);
-            let found = sqlx::query(
+        let project = project.to_owned();
+        Box::pin(self.query("what is installed", move |connection| {
+            let mut query = connection.prepare_cached(
                 "SELECT i.name, i.version, b.digest, i.source, i.installed_by, i.installed_at \
                  FROM installed AS i JOIN projects AS p ON p.id = i.project JOIN bundles AS b ON b.id = i.bundle \
                  WHERE p.name = ? ORDER BY i.name, i.installed_at DESC, i.version DESC",
-            )
-            .bind(project)
-            .fetch_all(&*self.shared.readers.read().await)
-            .await
-            .map_err(failed)?;
-            found.iter().map(installed).collect::<sqlx::Result<_>>().map_err(failed)
-        })
+            )?;
+            let found = query.query_map([project], installed)?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        }))
     }
 
     fn uninstall<'a>(&'a self, project: &'a str, digest: &'a Digest) -> Answer<'a, ()> {
@@ -40,14 +34,14 @@ impl Installs for SqliteStore {
     }
 }
 
-fn installed(row: &SqliteRow) -> sqlx::Result<Installed> {
+fn installed(row: &Row<'_>) -> rusqlite::Result<Installed> {
     Ok(Installed {
-        name: row.try_get(0)?,
-        version: row.try_get(1)?,
-        digest: rows::digest(row, 2)?,
-        source: row.try_get(3)?,
-        by: row.try_get(4)?,
-        installed_at: Timestamp(row.try_get(5)?),
+        name: row.get(0)?,
+        version: row.get(1)?,
+        digest: Digest(row.get(2)?),
+        source: row.get(3)?,
+        by: row.get(4)?,
+        installed_at: Timestamp(row.get(5)?),
     })
 }
 
@@ -59,61 +53,45 @@ struct Put {
 impl Operation for Put {
     type Output = ();
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<(), Stop>> {
-        Box::pin(async move {
-            let Install { project, digest, source, by, instead_of } = &self.install;
-            let bundle = sqlx::query("SELECT id, name, version FROM bundles WHERE digest = ?")
-                .bind(&digest.0[..])
-                .fetch_optional(&mut *connection)
-                .await?;
-            let Some(bundle) = bundle else { return Err(checks::no_bundle(digest).into()) };
-            let (id, name, version): (i64, String, String) =
-                (bundle.try_get(0)?, bundle.try_get(1)?, bundle.try_get(2)?);
-            let there = sqlx::query(
+    fn run(&self, connection: &Connection) -> Result<(), Stop> {
+        let Install { project, digest, source, by, instead_of } = &self.install;
+        let bundle: Option<(i64, String, String)> = connection
+            .prepare_cached("SELECT id, name, version FROM bundles WHERE digest = ?")?
+            .query_row([digest.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((id, name, version)) = bundle else { return Err(checks::no_bundle(digest).into()) };
+        let there = connection
+            .prepare_cached(
                 "SELECT b.digest FROM installed AS i JOIN projects AS p ON p.id = i.project \
                  JOIN bundles AS b ON b.id = i.bundle WHERE p.name = ? AND i.name = ? AND i.version = ?",
-            )
-            .bind(project.as_str())
-            .bind(name.as_str())
-            .bind(version.as_str())
-            .fetch_optional(&mut *connection)
-            .await?;
-            let there = there.map(|row| rows::digest(&row, 0)).transpose()?;
-            if there.is_some_and(|there| there != *digest && Some(there) != *instead_of) {
-                return Err(checks::version_taken(&name, &version).into());
-            }
-            let replaced = match instead_of {
-                Some(replaced) => match row_of(&mut *connection, project, replaced).await? {
-                    Some(row) => Some(row),
-                    None => return Err(checks::not_installed(replaced).into()),
-                },
-                None => None,
-            };
-            // It comes in its own place, or nowhere new.
-            let replaced = replaced.filter(|row| row.bundle != id);
-            if let Some(row) = replaced {
-                row.delete(&mut *connection).await?;
-                forget(&mut *connection, row.bundle).await?;
-            }
-            if there == Some(*digest) {
-                return Ok(());
-            }
-            let project = blobs::project(&mut *connection, project).await?;
-            sqlx::query(
+            )?
+            .query_row([project, &name, &version], |row| row.get(0).map(Digest))
+            .optional()?;
+        if there.is_some_and(|there| there != *digest && Some(there) != *instead_of) {
+            return Err(checks::version_taken(&name, &version).into());
+        }
+        let replaced = match instead_of {
+            Some(replaced) => match At::find(connection, project, replaced)? {
+                Some(at) => Some(at),
+                None => return Err(checks::not_installed(replaced).into()),
+            },
+            None => None,
+        };
+        // It comes in its own place, or nowhere new.
+        if let Some(at) = replaced.filter(|at| at.bundle != id) {
+            at.delete(connection)?;
+        }
+        if there == Some(*digest) {
+            return Ok(());
+        }
+        let project = blobs::project(connection, project)?;
+        connection
+            .prepare_cached(
                 "INSERT INTO installed (project, name, version, bundle, source, installed_by, installed_at) \
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
-            )
-            .bind(project)
-            .bind(name)
-            .bind(version)
-            .bind(id)
-            .bind(source.as_str())
-            .bind(by.as_str())
-            .bind(now().0)
-            .execute(connection)
-            .await?;
-            Ok(())
-        })
+            )?
+            .execute(params![project, name, version, id, source, by, now().0])?;
+        Ok(())
     }
 }
 
@@ -126,25 +104,21 @@ struct TakeOut {
 impl Operation for TakeOut {
     type Output = ();
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<(), Stop>> {
-        Box::pin(async move {
-            let Some(row) = row_of(&mut *connection, &self.project, &self.digest).await? else {
-                return Err(checks::not_installed(&self.digest).into());
-            };
-            let running: Vec<String> = sqlx::query_scalar(
+    fn run(&self, connection: &Connection) -> Result<(), Stop> {
+        let Some(at) = At::find(connection, &self.project, &self.digest)? else {
+            return Err(checks::not_installed(&self.digest).into());
+        };
+        let running: Vec<String> = connection
+            .prepare_cached(
                 "SELECT s.name FROM session_bundles AS u JOIN sessions AS s ON s.id = u.session \
                  WHERE u.bundle = ? AND s.status NOT IN ('stopped', 'failed') ORDER BY s.id DESC",
-            )
-            .bind(row.bundle)
-            .fetch_all(&mut *connection)
-            .await?;
-            if !running.is_empty() {
-                return Err(checks::bundle_in_use(&running).into());
-            }
-            row.delete(&mut *connection).await?;
-            forget(connection, row.bundle).await?;
-            Ok(())
-        })
+            )?
+            .query_map([at.bundle], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        if !running.is_empty() {
+            return Err(checks::bundle_in_use(&running).into());
+        }
+        Ok(at.delete(connection)?)
     }
 }
 
@@ -156,58 +130,45 @@ struct At {
 }
 
 impl At {
-    async fn delete(self, connection: &mut SqliteConnection) -> sqlx::Result<()> {
-        sqlx::query("DELETE FROM installed WHERE project = ? AND bundle = ?")
-            .bind(self.project)
-            .bind(self.bundle)
-            .execute(connection)
-            .await
-            .map(|_| ())
+    fn find(connection: &Connection, project: &str, digest: &Digest) -> rusqlite::Result<Option<At>> {
+        connection
+            .prepare_cached(
+                "SELECT i.project, i.bundle FROM installed AS i JOIN projects AS p ON p.id = i.project \
+                 JOIN bundles AS b ON b.id = i.bundle WHERE p.name = ? AND b.digest = ?",
+            )?
+            .query_row(params![project, digest.0], |row| Ok(At { project: row.get(0)?, bundle: row.get(1)? }))
+            .optional()
     }
-}
 
-async fn row_of(
-    connection: &mut SqliteConnection,
-    project: &str,
-    digest: &Digest,
-) -> sqlx::Result<Option<At>> {
-    let found = sqlx::query(
-        "SELECT i.project, i.bundle FROM installed AS i JOIN projects AS p ON p.id = i.project \
-         JOIN bundles AS b ON b.id = i.bundle WHERE p.name = ? AND b.digest = ?",
-    )
-    .bind(project)
-    .bind(&digest.0[..])
-    .fetch_optional(connection)
-    .await?;
-    found.map(|row| Ok(At { project: row.try_get(0)?, bundle: row.try_get(1)? })).transpose()
-}
-
-/// Drops a bundle and its content, if nothing has it any more.
-async fn forget(connection: &mut SqliteConnection, bundle: i64) -> sqlx::Result<()> {
-    const UNUSED: &str = "NOT EXISTS (SELECT 1 FROM installed WHERE bundle = ?1) \
-                          AND NOT EXISTS (SELECT 1 FROM session_bundles WHERE bundle = ?1)";
-    let unused: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT {UNUSED}")))
-        .bind(bundle)
-        .fetch_one(&mut *connection)
-        .await?;
-    if !unused {
-        return Ok(());
+    /// Deletes it, and the bundle and its content, if nothing has it any more.
+    fn delete(self, connection: &Connection) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached("DELETE FROM installed WHERE project = ? AND bundle = ?")?
+            .execute([self.project, self.bundle])?;
+        let is_used: bool = connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM installed WHERE bundle = ?1) \
+                 OR EXISTS (SELECT 1 FROM session_bundles WHERE bundle = ?1)",
+            )?
+            .query_row([self.bundle], |row| row.get(0))?;
+        if is_used {
+            return Ok(());
+        }
+        let contents: Vec<i64> = connection
+            .prepare_cached("SELECT content FROM bundle_files WHERE bundle = ?")?
+            .query_map([self.bundle], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for delete in ["DELETE FROM bundle_files WHERE bundle = ?", "DELETE FROM bundles WHERE id = ?"] {
+            connection.prepare_cached(delete)?.execute([self.bundle])?;
+        }
+        for content in contents {
+            connection
+                .prepare_cached(
+                    "DELETE FROM contents WHERE id = ?1 \
+                     AND NOT EXISTS (SELECT 1 FROM bundle_files WHERE content = ?1)",
+                )?
+                .execute([content])?;
+        }
+        Ok(())
     }
-    let contents: Vec<i64> = sqlx::query_scalar("SELECT content FROM bundle_files WHERE bundle = ?")
-        .bind(bundle)
-        .fetch_all(&mut *connection)
-        .await?;
-    for delete in ["DELETE FROM bundle_files WHERE bundle = ?", "DELETE FROM bundles WHERE id = ?"] {
-        sqlx::query(delete).bind(bundle).execute(&mut *connection).await?;
-    }
-    for content in contents {
-        sqlx::query(
-            "DELETE FROM contents WHERE id = ?1 \
-             AND NOT EXISTS (SELECT 1 FROM bundle_files WHERE content = ?1)",
-        )
-        .bind(content)
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok(())
 }

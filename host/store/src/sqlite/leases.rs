@@ -1,16 +1,15 @@
 //! Leases in SQLite: who and until when in a row of their own, the epoch in the session's row, where
 //! every append checks it.
 
-use futures_util::future::BoxFuture;
 use rewake_core::ids::{HostId, SessionId, Timestamp};
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, Row, params};
 
-use super::failure::reading;
 use super::job::{Operation, Stop};
-use super::{SqliteStore, now, rows};
+use super::{SqliteStore, now};
 use crate::ports::{Answer, Lease, Leases};
 use crate::{Position, StoreError};
 
+/// Who has a session's lease, and where the session stands.
 const HOLDER: &str = "SELECT l.host, l.expires_at, s.epoch, s.head_seq FROM sessions AS s \
                       LEFT JOIN leases AS l ON l.session = s.id WHERE s.id = ?";
 
@@ -48,13 +47,10 @@ impl Leases for SqliteStore {
     fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Lease>> {
         Box::pin(async move {
             let id = self.shared.keys(session).await?.session;
-            let failed = |error: sqlx::Error| reading(&format!("the lease of {session}"), &error);
-            let row = sqlx::query(HOLDER)
-                .bind(id)
-                .fetch_one(&*self.shared.readers.read().await)
-                .await
-                .map_err(failed)?;
-            Ok(Held::from(&row).map_err(failed)?.lease(session))
+            let held = self
+                .query(format!("the lease of {session}"), move |connection| Ok(Held::read(connection, id)?))
+                .await?;
+            Ok(held.lease(session))
         })
     }
 }
@@ -66,17 +62,15 @@ struct Held {
 }
 
 impl Held {
-    fn from(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Self> {
-        let host: Option<String> = row.try_get(0)?;
-        let expires_at: Option<i64> = row.try_get(1)?;
-        Ok(Held {
-            by: host.zip(expires_at.map(Timestamp)),
-            position: Position { epoch: rows::number(row, 2)?, seq: rows::number(row, 3)? },
-        })
-    }
-
-    async fn read(connection: &mut SqliteConnection, id: i64) -> sqlx::Result<Self> {
-        Held::from(&sqlx::query(HOLDER).bind(id).fetch_one(connection).await?)
+    fn read(connection: &Connection, id: i64) -> rusqlite::Result<Self> {
+        let held = |row: &Row<'_>| {
+            let (host, expires_at): (Option<String>, Option<i64>) = (row.get(0)?, row.get(1)?);
+            Ok(Held {
+                by: host.zip(expires_at.map(Timestamp)),
+                position: Position { epoch: row.get(2)?, seq: row.get(3)? },
+            })
+        };
+        connection.prepare_cached(HOLDER)?.query_row([id], held)
     }
 
     fn lease(self, session: &SessionId) -> Option<Lease> {
@@ -96,9 +90,9 @@ fn end(ttl_ms: u64) -> Timestamp {
     Timestamp(now().0.saturating_add(i64::try_from(ttl_ms).unwrap_or(i64::MAX)))
 }
 
-async fn set_end(connection: &mut SqliteConnection, id: i64, end: Timestamp) -> sqlx::Result<()> {
-    let query = sqlx::query("UPDATE leases SET expires_at = ? WHERE session = ?").bind(end.0).bind(id);
-    query.execute(connection).await.map(|_| ())
+fn set_end(connection: &Connection, id: i64, end: Timestamp) -> rusqlite::Result<()> {
+    let mut update = connection.prepare_cached("UPDATE leases SET expires_at = ? WHERE session = ?")?;
+    update.execute([end.0, id]).map(|_| ())
 }
 
 /// Takes a lease.
@@ -115,43 +109,36 @@ impl Operation for Acquire {
     /// Being busy is an answer, not a refusal: the lease that is in the way may have been cut.
     type Output = crate::Result<Lease>;
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<Self::Output, Stop>> {
-        Box::pin(async move {
-            let held = Held::read(connection, self.id).await?;
-            let expires_at = end(self.ttl_ms);
-            let epoch = held.position.epoch + 1;
-            let is_dead = self.dead.as_ref().is_some_and(|lease| held.is_of(lease));
-            if let Some(lease) = held.lease(&self.session)
-                && lease.host != self.host
-                && lease.expires_at > now()
-                && !is_dead
-            {
-                if lease.expires_at > expires_at {
-                    set_end(connection, self.id, expires_at).await?;
-                }
-                return Ok(Err(StoreError::Busy {
-                    session: lease.session,
-                    holder: lease.host,
-                    process: None,
-                    expires_at: lease.expires_at.min(expires_at),
-                }));
+    fn run(&self, connection: &Connection) -> Result<Self::Output, Stop> {
+        let held = Held::read(connection, self.id)?;
+        let expires_at = end(self.ttl_ms);
+        let epoch = held.position.epoch + 1;
+        let is_dead = self.dead.as_ref().is_some_and(|lease| held.is_of(lease));
+        if let Some(lease) = held.lease(&self.session)
+            && lease.host != self.host
+            && lease.expires_at > now()
+            && !is_dead
+        {
+            if lease.expires_at > expires_at {
+                set_end(connection, self.id, expires_at)?;
             }
-            sqlx::query("UPDATE sessions SET epoch = ? WHERE id = ?")
-                .bind(epoch as i64)
-                .bind(self.id)
-                .execute(&mut *connection)
-                .await?;
-            sqlx::query(
+            return Ok(Err(StoreError::Busy {
+                session: lease.session,
+                holder: lease.host,
+                process: None,
+                expires_at: lease.expires_at.min(expires_at),
+            }));
+        }
+        connection
+            .prepare_cached("UPDATE sessions SET epoch = ? WHERE id = ?")?
+            .execute(params![epoch, self.id])?;
+        connection
+            .prepare_cached(
                 "INSERT INTO leases (session, host, expires_at) VALUES (?, ?, ?) ON CONFLICT (session) \
                  DO UPDATE SET host = excluded.host, expires_at = excluded.expires_at",
-            )
-            .bind(self.id)
-            .bind(self.host.as_str())
-            .bind(expires_at.0)
-            .execute(connection)
-            .await?;
-            Ok(Ok(Lease { session: self.session.clone(), host: self.host.clone(), epoch, expires_at }))
-        })
+            )?
+            .execute(params![self.id, self.host.as_str(), expires_at.0])?;
+        Ok(Ok(Lease { session: self.session.clone(), host: self.host.clone(), epoch, expires_at }))
     }
 }
 
@@ -165,22 +152,20 @@ struct Renew {
 impl Operation for Renew {
     type Output = Lease;
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<Lease, Stop>> {
-        Box::pin(async move {
-            let held = Held::read(connection, self.id).await?;
-            if !held.is_of(&self.lease) {
-                let found = held.position;
-                return Err(StoreError::Fenced {
-                    session: self.lease.session.clone(),
-                    expected: Position { epoch: self.lease.epoch, seq: found.seq },
-                    found,
-                }
-                .into());
+    fn run(&self, connection: &Connection) -> Result<Lease, Stop> {
+        let held = Held::read(connection, self.id)?;
+        if !held.is_of(&self.lease) {
+            let found = held.position;
+            return Err(StoreError::Fenced {
+                session: self.lease.session.clone(),
+                expected: Position { epoch: self.lease.epoch, seq: found.seq },
+                found,
             }
-            let expires_at = end(self.ttl_ms);
-            set_end(connection, self.id, expires_at).await?;
-            Ok(Lease { expires_at, ..self.lease.clone() })
-        })
+            .into());
+        }
+        let expires_at = end(self.ttl_ms);
+        set_end(connection, self.id, expires_at)?;
+        Ok(Lease { expires_at, ..self.lease.clone() })
     }
 }
 
@@ -193,12 +178,10 @@ struct Release {
 impl Operation for Release {
     type Output = ();
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<(), Stop>> {
-        Box::pin(async move {
-            if Held::read(connection, self.id).await?.is_of(&self.lease) {
-                sqlx::query("DELETE FROM leases WHERE session = ?").bind(self.id).execute(connection).await?;
-            }
-            Ok(())
-        })
+    fn run(&self, connection: &Connection) -> Result<(), Stop> {
+        if Held::read(connection, self.id)?.is_of(&self.lease) {
+            connection.prepare_cached("DELETE FROM leases WHERE session = ?")?.execute([self.id])?;
+        }
+        Ok(())
     }
 }

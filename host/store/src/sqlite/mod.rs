@@ -1,21 +1,20 @@
-//! The embedded store: one SQLite file in WAL mode. One task writes (`writer.rs`), a pool reads, and the
-//! log is moved into the file beside both (`checkpoint.rs`). Several processes may have the file open:
+//! The embedded store: one SQLite file in WAL mode. One connection writes (`writer.rs`), a few read (`readers.rs`), and
+//! the log is moved into the file beside both (`checkpoint.rs`). Several processes may have the file open:
 //! who may append to a session is the leases' matter, and every append checks it.
 
+mod append;
 mod blobs;
 mod bundles;
 mod checkpoint;
 mod connect;
-mod culprit;
 mod failure;
-mod group;
 mod identity;
 mod inbox;
 mod installed;
 mod job;
 mod journal;
 mod leases;
-mod rows;
+mod readers;
 mod sessions;
 mod shared;
 mod snapshots;
@@ -24,16 +23,17 @@ mod tests;
 mod writer;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rewake_core::ids::Timestamp;
-use sqlx::AssertSqlSafe;
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use connect::Location;
-use job::{Asked, Job, Operation};
+use job::{Asked, Job, Operation, Stop};
+use readers::blocking;
 use shared::Shared;
 use writer::Writer;
 
@@ -51,7 +51,7 @@ pub struct OpenOptions {
     pub read_only: bool,
 }
 
-/// A store in one SQLite file. Dropping it ends its tasks; [`SqliteStore::close`] also waits for that.
+/// A store in one SQLite file. Dropping it ends its threads; [`SqliteStore::close`] also waits for that.
 pub struct SqliteStore {
     shared: Arc<Shared>,
     /// None if it is read only.
@@ -63,24 +63,38 @@ impl SqliteStore {
     ///
     /// # Errors
     /// `Newer`, `Foreign`: the file was not touched. `NotFound` if it is to be read only and not there.
-    /// `Io`.
+    /// `Damaged`, `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
+        let path = path.to_owned();
+        blocking(move || Self::open_blocking(&path, options)).await
+    }
+
+    fn open_blocking(path: &Path, options: OpenOptions) -> Result<Self> {
         if options.read_only {
-            let shared = Arc::new(Shared::new(Location::for_reading(path).await?));
+            let shared = Arc::new(Shared::new(Location::for_reading(path)?));
             return Ok(SqliteStore { shared, jobs: None });
         }
-        let (location, connection) = Location::for_writing(path).await?;
+        let (location, connection) = Location::for_writing(path)?;
         let shared = Arc::new(Shared::new(location));
         let (jobs, queue) = mpsc::channel(writer::QUEUE_JOBS_MAX);
-        let writer = Writer::new(Arc::clone(&shared), connection, queue).await?;
-        tokio::spawn(writer.run());
-        tokio::spawn(checkpoint::run(Arc::clone(&shared)));
+        let writer = Writer::new(Arc::clone(&shared), connection, queue);
+        let moved = Arc::clone(&shared);
+        thread("store-checkpoint", move || checkpoint::run(&moved))?;
+        thread("store-writer", || writer.run())?;
         Ok(SqliteStore { shared, jobs: Some(jobs) })
     }
 
     /// Writes what is queued and closes the file. Methods called from then on answer `Closed`.
     pub async fn close(&self) {
-        let Some(jobs) = &self.jobs else { return self.shared.close().await };
+        let Some(jobs) = &self.jobs else {
+            let shared = Arc::clone(&self.shared);
+            let closed = blocking(move || {
+                shared.close();
+                Ok(())
+            });
+            // It fails only where the runtime ends.
+            return closed.await.unwrap_or_default();
+        };
         let (done, closed) = oneshot::channel();
         if jobs.send(Job::Close(done)).await.is_ok() {
             let _ = closed.await;
@@ -98,21 +112,34 @@ impl SqliteStore {
     /// # Errors
     /// If it cannot be read.
     pub async fn check_file(&self) -> Result<Vec<String>> {
-        let found = sqlx::query_scalar(AssertSqlSafe(format!("PRAGMA integrity_check({FILE_FAULTS_MAX})")))
-            .fetch_all(&*self.shared.readers.read().await)
-            .await;
-        match found {
-            Ok(lines) => Ok(lines.into_iter().filter(|line: &String| line != "ok").collect()),
-            // So damaged that it cannot be looked at.
-            Err(error) if failure::is_damaged(&error) => Ok(vec![failure::said(&error)]),
-            Err(error) => Err(failure::reading("the store's file", &error)),
-        }
+        self.query("the store's file", |connection| {
+            let lines = || {
+                let mut query = connection.prepare(&format!("PRAGMA integrity_check({FILE_FAULTS_MAX})"))?;
+                query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
+            };
+            match lines() {
+                Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+                // So damaged that it cannot be looked at.
+                Err(error) if failure::is_damaged(&error) => Ok(vec![failure::said(&error)]),
+                Err(error) => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    /// Reads something of the file; what it is stands in the error.
+    async fn query<T, F>(&self, what: impl Into<String>, query: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
+    {
+        self.shared.readers.read(what, query).await
     }
 
     /// Has the writer run an operation, and waits for its commit.
     async fn ask<O: Operation>(&self, operation: O) -> Result<O::Output> {
         let (answer, answered) = oneshot::channel();
-        self.queue(Job::Other(Box::new(Asked::new(operation, answer)))).await?;
+        self.queue(Job::Task(Box::new(Asked::new(operation, answer)))).await?;
         answered.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
@@ -129,6 +156,17 @@ impl SqliteStore {
             StoreError::Unknown("the store's writer broke off".into())
         }
     }
+}
+
+/// Locks what one thread at a time uses. Nothing that is kept so is left half changed by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Begins a thread of the store. It ends with the store, whatever becomes of the runtime.
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let begun = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    begun.map(|_| ()).map_err(|error| StoreError::io(format!("beginning the thread {name}"), error))
 }
 
 impl Store for SqliteStore {

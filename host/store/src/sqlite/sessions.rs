@@ -1,14 +1,12 @@
-//! What lists show, in SQLite. The columns are written by an append's text.
+//! What lists show, in SQLite. The columns are written by appends.
 
-use futures_util::future::BoxFuture;
 use rewake_core::ids::{SessionId, Timestamp};
 use rewake_wire::{Fault, SessionSummary, Status};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::failure::reading;
 use super::job::{Operation, Stop};
-use super::{SqliteStore, now, rows};
+use super::{SqliteStore, now};
 use crate::ports::{Answer, Sessions};
 use crate::{Result, StoreError, checks};
 
@@ -25,14 +23,12 @@ macro_rules! summaries {
 
 impl Sessions for SqliteStore {
     fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<SessionSummary>> {
-        Box::pin(async move {
-            let row = sqlx::query(summaries!("WHERE s.name = ?"))
-                .bind(id.as_str())
-                .fetch_optional(&*self.shared.readers.read().await)
-                .await
-                .map_err(|error| reading(&format!("session {id}"), &error))?;
-            row.as_ref().map(summary).transpose()
-        })
+        let name = id.clone();
+        Box::pin(self.query(format!("session {id}"), move |connection| {
+            let mut query = connection.prepare_cached(summaries!("WHERE s.name = ?"))?;
+            let found = query.query_row([name.as_str()], |row| Ok(summary(row))).optional()?;
+            Ok(found.transpose()?)
+        }))
     }
 
     fn list_sessions(&self, limit: u32, before: Option<SessionId>) -> Answer<'_, Vec<SessionSummary>> {
@@ -41,20 +37,24 @@ impl Sessions for SqliteStore {
                 Some(before) => self.shared.keys(&before).await?.session,
                 None => i64::MAX,
             };
-            let found = sqlx::query(summaries!("WHERE s.id < ? ORDER BY s.id DESC LIMIT ?"))
-                .bind(before)
-                .bind(i64::from(limit))
-                .fetch_all(&*self.shared.readers.read().await)
-                .await
-                .map_err(|error| reading("the sessions", &error))?;
-            found.iter().map(listed).collect()
+            self.query("the sessions", move |connection| {
+                let mut query =
+                    connection.prepare_cached(summaries!("WHERE s.id < ? ORDER BY s.id DESC LIMIT ?"))?;
+                let mut rows = query.query(params![before, limit])?;
+                let mut listed = Vec::new();
+                while let Some(row) = rows.next()? {
+                    listed.push(summary_or_damage(row)?);
+                }
+                Ok(listed)
+            })
+            .await
         })
     }
 
     fn set_fault<'a>(&'a self, id: &'a SessionId, fault: Option<Fault>) -> Answer<'a, ()> {
         Box::pin(async move {
-            let session = self.shared.keys(id).await?.session;
-            self.ask(SetFault { session, fault }).await
+            let id = self.shared.keys(id).await?.session;
+            self.ask(SetFault { id, fault }).await
         })
     }
 
@@ -66,29 +66,29 @@ impl Sessions for SqliteStore {
     }
 }
 
-fn summary(row: &SqliteRow) -> Result<SessionSummary> {
-    let failed = |error: sqlx::Error| reading("a session", &error);
-    let id: String = row.try_get(0).map_err(failed)?;
-    let word: &str = row.try_get(2).map_err(failed)?;
-    let status = checks::status(word)
+fn summary(row: &Row<'_>) -> Result<SessionSummary> {
+    let failed = |error: rusqlite::Error| reading("a session", &error);
+    let id: String = row.get(0).map_err(failed)?;
+    let word: String = row.get(2).map_err(failed)?;
+    let status = checks::status(&word)
         .ok_or_else(|| StoreError::corrupt(format!("the status of {id}"), format!("{word:?} is none")))?;
-    let fault = match row.try_get::<Option<&str>, _>(8).map_err(failed)? {
+    let fault = match row.get::<_, Option<String>>(8).map_err(failed)? {
         None => None,
         Some(text) => Some(
-            serde_json::from_str(text)
+            serde_json::from_str(&text)
                 .map_err(|error| StoreError::corrupt(format!("the fault of {id}"), error))?,
         ),
     };
-    let read = || -> sqlx::Result<SessionSummary> {
+    let read = || -> rusqlite::Result<SessionSummary> {
         Ok(SessionSummary {
             id,
-            agent: row.try_get(1)?,
+            agent: row.get(1)?,
             status,
-            title: row.try_get(3)?,
-            turns: rows::small(row, 4)?,
-            entries: rows::number(row, 5)?,
-            created_at: Timestamp(row.try_get(6)?).to_string(),
-            updated_at: Timestamp(row.try_get(7)?).to_string(),
+            title: row.get(3)?,
+            turns: row.get(4)?,
+            entries: row.get(5)?,
+            created_at: Timestamp(row.get(6)?).to_string(),
+            updated_at: Timestamp(row.get(7)?).to_string(),
             fault,
         })
     };
@@ -96,14 +96,14 @@ fn summary(row: &SqliteRow) -> Result<SessionSummary> {
 }
 
 /// The same, of one session among others: what is damaged in its row hides none of them.
-fn listed(row: &SqliteRow) -> Result<SessionSummary> {
+fn summary_or_damage(row: &Row<'_>) -> Result<SessionSummary> {
     let why = match summary(row) {
         Ok(summary) => return Ok(summary),
         Err(error) => error,
     };
-    let id = row.try_get(0).map_err(|error| reading("a session", &error))?;
-    let text = |column: usize| row.try_get::<Option<String>, _>(column).ok().flatten();
-    let number = |column: usize| row.try_get::<i64, _>(column).unwrap_or_default();
+    let id = row.get(0).map_err(|error| reading("a session", &error))?;
+    let text = |column: usize| row.get::<_, Option<String>>(column).ok().flatten();
+    let number = |column: usize| row.get::<_, i64>(column).unwrap_or_default();
     Ok(SessionSummary {
         id,
         agent: text(1).unwrap_or_default(),
@@ -119,32 +119,25 @@ fn listed(row: &SqliteRow) -> Result<SessionSummary> {
 
 /// Sets or clears a fault.
 struct SetFault {
-    session: i64,
+    id: i64,
     fault: Option<Fault>,
 }
 
 impl Operation for SetFault {
     type Output = ();
 
-    fn run<'c>(
-        &'c self,
-        connection: &'c mut SqliteConnection,
-    ) -> BoxFuture<'c, std::result::Result<(), Stop>> {
-        Box::pin(async move {
-            let query = match &self.fault {
-                None => sqlx::query("DELETE FROM faults WHERE session = ?").bind(self.session),
-                Some(fault) => sqlx::query(
-                    "INSERT INTO faults (session, reason, fault, at) VALUES (?, ?, ?, ?) ON CONFLICT \
-                     (session) DO UPDATE SET reason = excluded.reason, fault = excluded.fault, \
-                     at = excluded.at",
-                )
-                .bind(self.session)
-                .bind(fault.reason.as_str())
-                .bind(serde_json::to_string(fault).expect("a fault is plain text"))
-                .bind(now().0),
-            };
-            query.execute(connection).await?;
-            Ok(())
-        })
+    fn run(&self, connection: &Connection) -> std::result::Result<(), Stop> {
+        let Some(fault) = &self.fault else {
+            connection.prepare_cached("DELETE FROM faults WHERE session = ?")?.execute([self.id])?;
+            return Ok(());
+        };
+        let text = serde_json::to_string(fault).expect("a fault is plain text");
+        connection
+            .prepare_cached(
+                "INSERT INTO faults (session, reason, fault, at) VALUES (?, ?, ?, ?) ON CONFLICT (session) \
+                 DO UPDATE SET reason = excluded.reason, fault = excluded.fault, at = excluded.at",
+            )?
+            .execute(params![self.id, fault.reason, text, now().0])?;
+        Ok(())
     }
 }

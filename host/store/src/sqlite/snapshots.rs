@@ -1,12 +1,10 @@
-//! Snapshots and saved states in SQLite. States are written and dropped by an append's text.
+//! Snapshots and saved states in SQLite. States are written and dropped by appends.
 
-use futures_util::future::BoxFuture;
 use rewake_core::ids::{Digest, SessionId};
-use sqlx::{Row as _, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::failure::reading;
+use super::SqliteStore;
 use super::job::{Operation, Stop};
-use super::{SqliteStore, rows};
 use crate::StoreError;
 use crate::ports::{Answer, SavedState, Snapshot, Snapshots, States};
 
@@ -21,28 +19,24 @@ impl Snapshots for SqliteStore {
     fn newest_snapshot<'a>(&'a self, session: &'a SessionId, below: u64) -> Answer<'a, Option<Snapshot>> {
         Box::pin(async move {
             let id = self.shared.keys(session).await?.session;
-            let failed = |error: sqlx::Error| reading(&format!("a snapshot of {session}"), &error);
-            let row = sqlx::query(
-                "SELECT seq, hash, version, state, bytes FROM snapshots WHERE session = ? AND seq < ? \
-                 ORDER BY seq DESC LIMIT 1",
-            )
-            .bind(id)
-            .bind(i64::try_from(below).unwrap_or(i64::MAX))
-            .fetch_optional(&*self.shared.readers.read().await)
+            let below = i64::try_from(below).unwrap_or(i64::MAX);
+            self.query(format!("a snapshot of {session}"), move |connection| {
+                let mut query = connection.prepare_cached(
+                    "SELECT seq, hash, version, state, bytes FROM snapshots WHERE session = ? AND seq < ? \
+                     ORDER BY seq DESC LIMIT 1",
+                )?;
+                let snapshot = |row: &Row<'_>| {
+                    Ok(Snapshot {
+                        seq: row.get(0)?,
+                        hash: Digest(row.get(1)?),
+                        version: row.get(2)?,
+                        state: row.get::<_, Option<_>>(3)?.map(Digest),
+                        bytes: row.get(4)?,
+                    })
+                };
+                Ok(query.query_row([id, below], snapshot).optional()?)
+            })
             .await
-            .map_err(failed)?;
-            let Some(row) = row else { return Ok(None) };
-            let read = || -> sqlx::Result<Snapshot> {
-                let has_state = row.try_get::<Option<&[u8]>, _>(3)?.is_some();
-                Ok(Snapshot {
-                    seq: rows::number(&row, 0)?,
-                    hash: rows::digest(&row, 1)?,
-                    version: rows::small(&row, 2)?,
-                    state: if has_state { Some(rows::digest(&row, 3)?) } else { None },
-                    bytes: row.try_get(4)?,
-                })
-            };
-            read().map(Some).map_err(failed)
         })
     }
 }
@@ -51,31 +45,25 @@ impl States for SqliteStore {
     fn state<'a>(&'a self, session: &'a SessionId, digest: &'a Digest) -> Answer<'a, Option<SavedState>> {
         Box::pin(async move {
             let id = self.shared.keys(session).await?.session;
-            let failed = |error: sqlx::Error| reading(&format!("a saved state of {session}"), &error);
-            let row =
-                sqlx::query("SELECT version, step_seq, bytes FROM states WHERE session = ? AND digest = ?")
-                    .bind(id)
-                    .bind(&digest.0[..])
-                    .fetch_optional(&*self.shared.readers.read().await)
-                    .await
-                    .map_err(failed)?;
-            let Some(row) = row else { return Ok(None) };
-            let read = || -> sqlx::Result<SavedState> {
-                Ok(SavedState {
-                    version: rows::small(&row, 0)?,
-                    digest: *digest,
-                    step_seq: rows::number(&row, 1)?,
-                    bytes: row.try_get(2)?,
-                })
-            };
-            let state = read().map_err(failed)?;
-            if Digest::of(&state.bytes) != *digest {
-                return Err(StoreError::corrupt(
-                    format!("the state of {session} saved at entry {}", state.step_seq),
-                    "its bytes are not those of its digest",
-                ));
-            }
-            Ok(Some(state))
+            let (name, digest) = (session.clone(), *digest);
+            self.query(format!("a saved state of {session}"), move |connection| {
+                let mut query = connection.prepare_cached(
+                    "SELECT version, step_seq, bytes FROM states WHERE session = ? AND digest = ?",
+                )?;
+                let state = |row: &Row<'_>| {
+                    Ok(SavedState { version: row.get(0)?, digest, step_seq: row.get(1)?, bytes: row.get(2)? })
+                };
+                let found = query.query_row(params![id, digest.0], state).optional()?;
+                match found {
+                    Some(state) if Digest::of(&state.bytes) != digest => Err(StoreError::corrupt(
+                        format!("the state of {name} saved at entry {}", state.step_seq),
+                        "its bytes are not those of its digest",
+                    )
+                    .into()),
+                    found => Ok(found),
+                }
+            })
+            .await
         })
     }
 }
@@ -90,42 +78,41 @@ struct Put {
 impl Operation for Put {
     type Output = ();
 
-    fn run<'c>(&'c self, connection: &'c mut SqliteConnection) -> BoxFuture<'c, Result<(), Stop>> {
-        Box::pin(async move {
-            let snapshot = &self.snapshot;
-            if let Some(state) = &snapshot.state {
-                let kept: i64 =
-                    sqlx::query_scalar("SELECT count(*) FROM states WHERE session = ? AND digest = ?")
-                        .bind(self.id)
-                        .bind(&state.0[..])
-                        .fetch_one(&mut *connection)
-                        .await?;
-                if kept == 0 {
-                    let what = format!("saved state {state} of {} any more", self.session);
-                    return Err(StoreError::NotFound(what).into());
-                }
+    fn run(&self, connection: &Connection) -> Result<(), Stop> {
+        let snapshot = &self.snapshot;
+        if let Some(state) = &snapshot.state {
+            let is_kept: bool = connection
+                .prepare_cached("SELECT EXISTS (SELECT 1 FROM states WHERE session = ? AND digest = ?)")?
+                .query_row(params![self.id, state.0], |row| row.get(0))?;
+            if !is_kept {
+                let what = format!("saved state {state} of {} any more", self.session);
+                return Err(StoreError::NotFound(what).into());
             }
-            sqlx::query(
+        }
+        connection
+            .prepare_cached(
                 "INSERT INTO snapshots (session, seq, hash, version, state, bytes) VALUES (?, ?, ?, ?, ?, ?) \
                  ON CONFLICT (session, seq) DO UPDATE SET hash = excluded.hash, version = excluded.version, \
                  state = excluded.state, bytes = excluded.bytes",
-            )
-            .bind(self.id)
-            .bind(snapshot.seq as i64)
-            .bind(&snapshot.hash.0[..])
-            .bind(i64::from(snapshot.version))
-            .bind(snapshot.state.as_ref().map(|state| &state.0[..]))
-            .bind(&snapshot.bytes[..])
-            .execute(&mut *connection)
-            .await?;
-            sqlx::query(
+            )?
+            .execute(params![
+                self.id,
+                snapshot.seq,
+                snapshot.hash.0,
+                snapshot.version,
+                snapshot.state.map(|state| state.0),
+                snapshot.bytes,
+            ])?;
+        connection
+            .prepare_cached(
                 "DELETE FROM snapshots WHERE session = ?1 AND seq < (SELECT seq FROM snapshots \
                  WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET 1)",
-            )
-            .bind(self.id)
-            .execute(connection)
-            .await?;
-            Ok(())
-        })
+            )?
+            .execute([self.id])?;
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.snapshot.bytes.len()
     }
 }

@@ -9,7 +9,7 @@ use std::process::Command as Process;
 use rewake_core::command::Command;
 use rewake_wire::Sender;
 
-use super::{Place, all, told};
+use super::{Place, all, hold, told};
 use crate::StoreError;
 use crate::ports::{Inbox as _, Journal as _, Sessions as _, Snapshot, Snapshots as _};
 use crate::sqlite::{OpenOptions as Options, SqliteStore};
@@ -89,18 +89,30 @@ async fn a_damaged_page_fails_who_needs_it_and_nobody_else() {
     let stop = Command::Stop { reason: "enough".into() };
     store.send(&one.session, Sender::System, stop, None).await.unwrap();
     store.close().await;
-    let mut tamper = Tamper::open(&place.path()).await.unwrap();
-    let page = tamper.leaves("inbox").await.unwrap()[0];
-    tamper.close().await.unwrap();
+    let tamper = Tamper::open(&place.path()).unwrap();
+    let page = tamper.leaves("inbox").unwrap()[0];
+    tamper.close().unwrap();
     flip(&place.path(), (page as u64 - 1) * PAGE_BYTES, 8);
 
     let store = place.open().await;
+    for tale in [&one, &two] {
+        store.shared.keys(&tale.session).await.unwrap();
+    }
     let mut needs = one.append(1);
     needs.taken = vec![1];
-    let (hit, fine) = tokio::join!(store.append(needs.clone()), store.append(two.append(2)));
+    let (before, after) = (two.append(1), two.append(1));
+    // All in one group, whose first has written when the second meets the page.
+    let held = hold(&store).await;
+    let (first, hit, last, ()) = tokio::join!(
+        biased;
+        store.append(before),
+        store.append(needs.clone()),
+        store.append(after),
+        async { drop(held) },
+    );
     assert!(matches!(hit, Err(StoreError::Damaged { .. })), "{hit:?}");
     assert!(hit.unwrap_err().to_string().contains("nothing was written"));
-    assert_eq!(fine, Ok(()));
+    assert_eq!((first, last), (Ok(()), Ok(())));
     assert_eq!(store.head(&one.session).await.unwrap(), Some(needs.expected));
     store.append(two.append(1)).await.unwrap();
     assert_eq!(all(&store, &two).await.len(), 8);
@@ -118,12 +130,9 @@ async fn a_damaged_row_hides_no_other_session() {
     let one = told(&store, "ses_one", 1).await;
     told(&store, "ses_two", 1).await;
     store.close().await;
-    let mut tamper = Tamper::open(&place.path()).await.unwrap();
-    tamper
-        .change("UPDATE sessions SET status = 'dreaming', turns = -1 WHERE name = 'ses_one'")
-        .await
-        .unwrap();
-    tamper.close().await.unwrap();
+    let tamper = Tamper::open(&place.path()).unwrap();
+    tamper.change("UPDATE sessions SET status = 'dreaming', turns = -1 WHERE name = 'ses_one'").unwrap();
+    tamper.close().unwrap();
     let store = place.open().await;
     let listed = store.list_sessions(10, None).await.unwrap();
     let faults: Vec<Option<&str>> =
@@ -174,9 +183,9 @@ async fn a_snapshot_that_cannot_be_read_is_told_apart_from_none() {
     let snapshot = Snapshot { seq: 5, hash: tale.head.hash, version: 1, bytes: vec![1; 300], state: None };
     store.put_snapshot(&tale.session, snapshot).await.unwrap();
     store.close().await;
-    let mut tamper = Tamper::open(&place.path()).await.unwrap();
-    let page = tamper.leaves("snapshots").await.unwrap()[0];
-    tamper.close().await.unwrap();
+    let tamper = Tamper::open(&place.path()).unwrap();
+    let page = tamper.leaves("snapshots").unwrap()[0];
+    tamper.close().unwrap();
     flip(&place.path(), (page as u64 - 1) * PAGE_BYTES, 8);
     let store = place.open().await;
     let found = store.newest_snapshot(&tale.session, u64::MAX).await;

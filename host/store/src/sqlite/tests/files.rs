@@ -5,8 +5,6 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-use sqlx::Executor as _;
-
 use super::{Place, all, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
@@ -85,7 +83,7 @@ async fn it_is_there_when_it_is_opened_again() {
     let mut tale = told(&store, "ses_one", 2).await;
     let host = HostId::parse("host_1").unwrap();
     let lease = store.acquire(&tale.session, &host, 60_000, &|_| false).await.unwrap();
-    // Nobody closes it: its tasks end with it.
+    // Nobody closes it: its threads end with it.
     drop(store);
     let store = place.open().await;
     assert_eq!(store.holder(&tale.session).await.unwrap(), Some(lease));
@@ -93,6 +91,18 @@ async fn it_is_there_when_it_is_opened_again() {
     tale.epoch = 1;
     store.append(tale.append(1)).await.unwrap();
     store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_open_a_file_at_once_that_is_not_there() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let stores = futures_util::future::join_all((0..8).map(|_| place.open())).await;
+        for (index, store) in stores.iter().enumerate() {
+            told(store, &format!("ses_{index}"), 1).await;
+        }
+        futures_util::future::join_all(stores.iter().map(SqliteStore::close)).await;
+    }
 }
 
 #[tokio::test]
@@ -135,9 +145,9 @@ async fn reading_only_needs_to_make_nothing_beside_the_file() {
 async fn files_of_others_and_of_newer_versions_are_left_alone() {
     let place = Place::new();
     place.open().await.close().await;
-    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
-    connection.execute("PRAGMA user_version = 99").await.unwrap();
-    closed(connection).await;
+    let connection = Location::for_writing(&place.path()).unwrap().1;
+    connection.execute_batch("PRAGMA user_version = 99").unwrap();
+    closed(connection);
     for read_only in [true, false] {
         let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
         assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 3 });
@@ -160,7 +170,7 @@ async fn files_of_others_and_of_newer_versions_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_session_whose_salt_is_damaged_is_corrupt_not_a_panic() {
+async fn a_payload_whose_blob_is_gone_is_corrupt_not_a_panic() {
     let place = Place::new();
     let store = place.open().await;
     let mut tale = Tale::new("ses_one");
@@ -168,9 +178,9 @@ async fn a_session_whose_salt_is_damaged_is_corrupt_not_a_panic() {
     store.create(tale.creation()).await.unwrap();
     store.append(tale.append(1)).await.unwrap();
     store.close().await;
-    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
-    connection.execute("DELETE FROM blob_refs; DELETE FROM blobs").await.unwrap();
-    closed(connection).await;
+    let connection = Location::for_writing(&place.path()).unwrap().1;
+    connection.execute_batch("DELETE FROM blob_refs; DELETE FROM blobs").unwrap();
+    closed(connection);
     let store = place.open().await;
     let error = store.read(&tale.session, 0, 10).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
@@ -185,21 +195,21 @@ async fn the_log_is_moved_into_the_file_beside_the_writer_and_by_it() {
     let mut tale = told(&store, "ses_one", 0).await;
     let size = || std::fs::metadata(place.path()).unwrap().len();
     let mut before = size();
-    let mut connection = store.shared.location.checkpointer().await.unwrap();
+    let connection = store.shared.location.checkpointer().unwrap();
     for by_writer in [false, true] {
         tale.payload_bytes = 50_000;
         store.append(tale.append(3)).await.unwrap();
         if by_writer {
-            store.shared.log_is_full.store(true, Ordering::Relaxed);
+            store.shared.log.is_full.store(true, Ordering::Relaxed);
             store.append(tale.append(1)).await.unwrap();
-            assert!(!store.shared.log_is_full.load(Ordering::Relaxed));
+            assert!(!store.shared.log.is_full.load(Ordering::Relaxed));
         } else {
-            assert_eq!(checkpoint::move_log(&mut connection).await.unwrap(), 0, "all of it");
+            assert_eq!(checkpoint::move_log(&connection).unwrap(), 0, "all of it");
         }
         assert!(size() >= before + 150_000, "{before} {}", size());
         before = size();
     }
     assert_eq!(all(&store, &tale).await.len(), 9);
-    closed(connection).await;
+    closed(connection);
     store.close().await;
 }

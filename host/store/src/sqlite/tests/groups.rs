@@ -1,10 +1,9 @@
-//! How appends share commits, and how one that fails leaves the others alone. These run on one thread:
-//! what is queued in one go is there when the writer looks.
+//! How appends share commits, and how one that fails leaves the others alone.
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
-use super::{Place, all, told};
+use super::{Place, all, hold, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Append, Inbox as _, Journal as _, Leases as _};
@@ -22,9 +21,11 @@ async fn sessions(store: &SqliteStore, count: usize) -> Vec<Tale> {
     tales
 }
 
+/// Queues all before the writer takes the first; tells in how many commits they were.
 async fn at_once(store: &SqliteStore, appends: Vec<Append>) -> (Vec<crate::Result<()>>, u64) {
-    let before = store.commits();
-    let outcomes = join_all(appends.into_iter().map(|append| store.append(append))).await;
+    let (before, held) = (store.commits() + 1, hold(store).await);
+    let outcomes = join_all(appends.into_iter().map(|append| store.append(append)));
+    let (outcomes, ()) = tokio::join!(biased; outcomes, async { drop(held) });
     (outcomes, store.commits() - before)
 }
 
@@ -55,8 +56,16 @@ async fn appends_of_one_session_follow_each_other() {
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 0).await;
     let (outcomes, commits) = at_once(&store, (0..5).map(|_| tale.append(2)).collect()).await;
-    assert_eq!((outcomes, commits), (vec![Ok(()); 5], 5));
+    assert_eq!((outcomes, commits), (vec![Ok(()); 5], 1));
     assert_eq!(all(&store, &tale).await.len(), 12);
+    // One that is refused, and what was to follow it, leave what was before them.
+    let mut appends: Vec<Append> = (0..4).map(|_| tale.append(1)).collect();
+    appends[1].taken = vec![9];
+    let (outcomes, commits) = at_once(&store, appends).await;
+    assert!(matches!(outcomes[1], Err(StoreError::RowTaken { n: 9, .. })), "{outcomes:?}");
+    assert_eq!((&outcomes[0], commits), (&Ok(()), 1));
+    assert!(outcomes[2..].iter().all(|one| matches!(one, Err(StoreError::Fenced { .. }))), "{outcomes:?}");
+    assert_eq!(store.head(&tale.session).await.unwrap().map(|head| head.seq), Some(13));
     store.close().await;
 }
 
@@ -84,45 +93,50 @@ async fn who_is_fenced_hurts_nobody_else() {
     store.close().await;
 }
 
-/// An edit and the append that takes its message in meet in one transaction: one of them is told no.
+/// An edit and the append that takes its message in meet in one transaction: the later of them is told no.
 #[tokio::test]
 async fn an_edit_and_the_taking_of_its_message_share_a_commit_and_do_not_pass_each_other() {
-    let place = Place::new();
-    let store = place.open().await;
-    let mut tales = sessions(&store, 5).await;
-    let ann = Sender::Operator("ann".into());
-    let parts = |text: &str| vec![Part::text(text)];
-    for tale in &tales {
-        let message = Command::Message { parts: parts("x") };
-        store.send(&tale.session, ann.clone(), message, None).await.unwrap();
-    }
-    let edit = Command::Edit { target: 1, parts: parts("y") };
-    let edited = store.send(&tales[2].session, ann, edit, None);
-    let mut appends: Vec<Append> = tales.clone().iter_mut().map(|tale| tale.append(2)).collect();
-    for append in &mut appends {
-        append.taken = vec![1];
-    }
-    let (edited, (outcomes, _)) = tokio::join!(edited, at_once(&store, appends));
-    for (index, outcome) in outcomes.iter().enumerate() {
-        match (index, &edited) {
-            (2, Ok(n)) => {
-                assert_eq!(*n, 2);
-                assert!(matches!(outcome, Err(StoreError::RowChanged { n: 1, .. })), "{outcome:?}");
-            }
-            (2, Err(refused)) => {
-                assert_eq!(*refused, Refusal::Delivered { n: 1 }.into());
-                assert_eq!(*outcome, Ok(()));
-            }
-            _ => assert_eq!(*outcome, Ok(())),
+    for is_edit_first in [true, false] {
+        let place = Place::new();
+        let store = place.open().await;
+        let mut tales = sessions(&store, 5).await;
+        let ann = Sender::Operator("ann".into());
+        let parts = |text: &str| vec![Part::text(text)];
+        for tale in &tales {
+            let message = Command::Message { parts: parts("x") };
+            store.send(&tale.session, ann.clone(), message, None).await.unwrap();
         }
+        let mut appends: Vec<Append> = tales.clone().iter_mut().map(|tale| tale.append(2)).collect();
+        appends.iter_mut().for_each(|append| append.taken = vec![1]);
+        let (before, held) = (store.commits() + 1, hold(&store).await);
+        let edit = store.send(&tales[2].session, ann, Command::Edit { target: 1, parts: parts("y") }, None);
+        let appends = join_all(appends.into_iter().map(|append| store.append(append)));
+        let (edited, outcomes) = if is_edit_first {
+            let (edited, outcomes, ()) = tokio::join!(biased; edit, appends, async { drop(held) });
+            (edited, outcomes)
+        } else {
+            let (outcomes, edited, ()) = tokio::join!(biased; appends, edit, async { drop(held) });
+            (edited, outcomes)
+        };
+        assert_eq!(store.commits() - before, 1);
+        for (index, outcome) in outcomes.iter().enumerate() {
+            if index == 2 && is_edit_first {
+                assert!(matches!(outcome, Err(StoreError::RowChanged { n: 1, .. })), "{outcome:?}");
+            } else {
+                assert_eq!(*outcome, Ok(()), "{index}");
+            }
+        }
+        if is_edit_first {
+            assert_eq!(edited, Ok(2));
+            // Now with it.
+            let mut append = tales[2].append(2);
+            append.taken = vec![2, 1];
+            store.append(append).await.unwrap();
+        } else {
+            assert_eq!(edited, Err(Refusal::Delivered { n: 1 }.into()));
+        }
+        store.close().await;
     }
-    // Now with it.
-    if edited.is_ok() {
-        let mut append = tales[2].append(2);
-        append.taken = vec![2, 1];
-        store.append(append).await.unwrap();
-    }
-    store.close().await;
 }
 
 #[tokio::test]
@@ -131,9 +145,11 @@ async fn what_its_caller_dropped_is_withdrawn() {
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 1).await;
     let before = tale.head;
+    let held = hold(&store).await;
     let mut append = store.append(tale.append(1));
     assert!((&mut append).now_or_never().is_none(), "it is queued");
     drop(append);
+    drop(held);
     told(&store, "ses_two", 1).await;
     assert_eq!(store.head(&tale.session).await.unwrap(), Some(before));
     store.close().await;

@@ -1,6 +1,6 @@
 //! What the storage refuses, whoever asks (journal.md R0).
 
-use sqlx::{AssertSqlSafe, Executor as _, SqliteConnection};
+use rusqlite::Connection;
 
 use super::{Place, all, told};
 use crate::ports::{Blob, Inbox as _, Journal as _};
@@ -9,7 +9,7 @@ use rewake_core::command::Command;
 use rewake_wire::Sender;
 
 /// A store with two sessions, an inbox and a blob, and a connection as the host makes them.
-async fn prepared(place: &Place) -> SqliteConnection {
+async fn prepared(place: &Place) -> Connection {
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 2).await;
     told(&store, "ses_two", 1).await;
@@ -22,18 +22,18 @@ async fn prepared(place: &Place) -> SqliteConnection {
     append.blobs = vec![Blob::of(b"kept".to_vec())];
     store.append(append).await.unwrap();
     store.close().await;
-    Location::for_writing(&place.path()).await.unwrap().1
+    Location::for_writing(&place.path()).unwrap().1
 }
 
 /// Every statement must be refused with these words, and change nothing.
 async fn refused(words: &str, statements: &[&str]) {
     let place = Place::new();
-    let mut connection = prepared(&place).await;
+    let connection = prepared(&place).await;
     for statement in statements {
-        let error = connection.execute(AssertSqlSafe((*statement).to_owned())).await.expect_err(statement);
+        let error = connection.execute_batch(statement).expect_err(statement);
         assert!(error.to_string().contains(words), "{statement}: {error}");
     }
-    closed(connection).await;
+    closed(connection);
     let store = place.open().await;
     let tale = crate::contract::tale::Tale::new("ses_one");
     let records = store.read(&tale.session, 0, 100).await.unwrap();
@@ -150,15 +150,14 @@ async fn blobs_in_use_stay() {
 #[tokio::test]
 async fn sealed_entries_and_removed_payloads_may_go() {
     let place = Place::new();
-    let mut connection = prepared(&place).await;
+    let connection = prepared(&place).await;
     connection
-        .execute(
+        .execute_batch(
             "INSERT INTO tombstones VALUES (2, 1, 3); DELETE FROM payloads WHERE entry IN \
                   (SELECT id FROM entries WHERE session = 2 AND seq = 1)",
         )
-        .await
         .expect("a tombstone names it");
-    closed(connection).await;
+    closed(connection);
     let store = place.open().await;
     let mut tale = crate::contract::tale::Tale::new("ses_two");
     tale.append(3);
@@ -171,13 +170,12 @@ async fn sealed_entries_and_removed_payloads_may_go() {
     }
     store.close().await;
 
-    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
+    let connection = Location::for_writing(&place.path()).unwrap().1;
     connection
-        .execute(
+        .execute_batch(
             "UPDATE sessions SET sealed_through = 2 WHERE id = 1; \
                   DELETE FROM entries WHERE session = 1 AND seq <= 2",
         )
-        .await
         .expect("they are sealed");
-    closed(connection).await;
+    closed(connection);
 }

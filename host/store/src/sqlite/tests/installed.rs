@@ -3,8 +3,7 @@
 use rewake_core::command::Command;
 use rewake_core::ids::Digest;
 use rewake_wire::{Part, Sender};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Executor as _};
+use rusqlite::Connection;
 
 use super::{Place, all, told};
 use crate::StoreError;
@@ -24,9 +23,9 @@ async fn a_file_of_the_first_schema_is_taken_up() {
     store.send(&tale.session, ann.clone(), hello, None).await.unwrap();
     store.close().await;
     // Back to the schema before.
-    let mut connection = Location::for_writing(&place.path()).await.unwrap().1;
+    let connection = Location::for_writing(&place.path()).unwrap().1;
     connection
-        .execute(
+        .execute_batch(
             "DROP TRIGGER inbox_rows_are_taken_once; DROP INDEX inbox_by_target; \
              ALTER TABLE inbox DROP COLUMN target; \
              CREATE TRIGGER inbox_rows_are_taken_once BEFORE UPDATE ON inbox WHEN OLD.taken_seq IS NOT NULL \
@@ -34,9 +33,8 @@ async fn a_file_of_the_first_schema_is_taken_up() {
              DROP TABLE installed; DROP INDEX bundle_files_by_content; DROP TRIGGER bundles_in_use_stay; \
              PRAGMA user_version = 1",
         )
-        .await
         .unwrap();
-    closed(connection).await;
+    closed(connection);
 
     let error = SqliteStore::open(&place.path(), OpenOptions { read_only: true }).await.err().unwrap();
     assert!(error.to_string().contains("open it once for writing"), "{error}");
@@ -78,19 +76,19 @@ async fn what_a_session_or_an_installation_names_is_not_deleted() {
     creation.bundles = vec![bundle.digest];
     store.create(creation).await.unwrap();
     store.close().await;
-    let options = SqliteConnectOptions::new().filename(place.path()).foreign_keys(true);
-    let mut connection = options.connect().await.unwrap();
+    let connection = Connection::open(place.path()).unwrap();
+    connection.pragma_update(None, "foreign_keys", true).unwrap();
     for (statement, words) in [
         ("UPDATE installed SET version = '9'", "never changed"),
         ("DELETE FROM bundle_files; DELETE FROM bundles", "a bundle that a session names is not deleted"),
         ("DELETE FROM contents", "FOREIGN KEY"),
     ] {
         let text = format!("BEGIN; {statement}; COMMIT");
-        let error = connection.execute(sqlx::AssertSqlSafe(text)).await.expect_err(statement);
+        let error = connection.execute_batch(&text).expect_err(statement);
         assert!(error.to_string().contains(words), "{statement}: {error}");
-        connection.execute("ROLLBACK").await.unwrap();
+        connection.execute_batch("ROLLBACK").unwrap();
     }
-    closed(connection).await;
+    closed(connection);
     let store = place.open().await;
     assert_eq!(store.bundle(&bundle.digest).await.unwrap(), Some(bundle));
     store.close().await;

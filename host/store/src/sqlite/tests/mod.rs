@@ -8,10 +8,14 @@ mod guards;
 mod installed;
 
 use std::path::PathBuf;
+use std::sync::{Mutex, mpsc};
 
 use rewake_core::codec::Record;
+use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
+use super::job::{Asked, Job, Operation, Stop};
 use super::{OpenOptions, SqliteStore};
 use crate::contract::tale::Tale;
 use crate::ports::{Journal as _, Store};
@@ -54,6 +58,35 @@ async fn all(store: &dyn Store, tale: &Tale) -> Vec<Record> {
     let records = store.read(&tale.session, 0, u32::MAX).await.unwrap();
     assert_eq!(records.last().map(|record| record.hash), Some(tale.head.hash));
     records
+}
+
+/// Keeps the writer in a transaction until it is dropped: what is queued meanwhile is there when the writer looks
+/// again.
+struct Hold {
+    _until: mpsc::Sender<()>,
+    _answered: oneshot::Receiver<crate::Result<()>>,
+}
+
+struct Held(Mutex<(Option<oneshot::Sender<()>>, mpsc::Receiver<()>)>);
+
+impl Operation for Held {
+    type Output = ();
+
+    fn run(&self, _: &Connection) -> Result<(), Stop> {
+        let (begun, until) = &mut *self.0.lock().unwrap();
+        begun.take().unwrap().send(()).unwrap();
+        let _ = until.recv();
+        Ok(())
+    }
+}
+
+async fn hold(store: &SqliteStore) -> Hold {
+    let ((begin, begun), (answer, _answered)) = (oneshot::channel(), oneshot::channel());
+    let (_until, until) = mpsc::channel();
+    let held = Held(Mutex::new((Some(begin), until)));
+    store.queue(Job::Task(Box::new(Asked::new(held, answer)))).await.unwrap();
+    begun.await.unwrap();
+    Hold { _until, _answered }
 }
 
 #[tokio::test]
