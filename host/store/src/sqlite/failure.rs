@@ -81,6 +81,8 @@ pub(super) fn said(error: &Error) -> String {
             format!("{message} (SQLite {})", failure.extended_code)
         }
         Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
+        Error::IntegralValueOutOfRange(_, value) => format!("a number out of its range: {value}"),
+        Error::InvalidColumnType(_, column, kind) => format!("the column {column} holds {kind}"),
         error => error.to_string(),
     }
 }
