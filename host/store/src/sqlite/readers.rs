@@ -48,9 +48,12 @@ impl Readers {
         F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
     {
         let what = what.into();
-        let permit = timeout(PERMIT_MAX, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit =
-            permit.map_err(|_| StoreError::io(format!("reading {what}"), "other readings take too long"))?;
+        let permit = timeout(PERMIT_MAX, Arc::clone(&self.permits).acquire_owned())
+            .await
+            .map_err(|_| {
+                StoreError::io(format!("reading {what}"), "other readings take too long; try again")
+            })?
+            .expect("it is never closed");
         let readers = Arc::clone(self);
         blocking(move || {
             let _permit = permit;

@@ -32,6 +32,7 @@ pub(super) struct Shared {
     pub(super) readers: Arc<Readers>,
     keys: Mutex<HashMap<SessionId, Keys>>,
     pub(super) log: Log,
+    /// In good order: what was not answered was not written.
     pub(super) is_closed: AtomicBool,
     /// Groups committed.
     pub(super) commits: AtomicU64,
@@ -105,9 +106,14 @@ impl Shared {
         })
     }
 
-    /// Closes the readers and ends the checkpoints.
+    /// Closes the file for good, but for the writer's connection, and ends the checkpoints.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+        self.end();
+    }
+
+    /// The same, but who was not answered is told that nothing is known: the writer broke off.
+    pub(super) fn end(&self) {
         self.readers.close();
         self.log.close();
     }

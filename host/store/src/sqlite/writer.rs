@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -172,7 +173,11 @@ impl Writer {
 /// Also if it breaks off: nothing that it had open stays so, and nobody waits for it.
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.shared.close();
+        if thread::panicking() {
+            self.shared.end();
+        } else {
+            self.shared.close();
+        }
         // The one that can write is closed last: it moves the log into the file and removes it.
         if let Some(connection) = self.connection.take() {
             closed(connection);

@@ -2,12 +2,14 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use rusqlite::Connection;
 
 use super::{Place, all, hold, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Append, Inbox as _, Journal as _, Leases as _};
 use crate::sqlite::SqliteStore;
+use crate::sqlite::job::{Operation, Stop};
 use rewake_core::Refusal;
 use rewake_core::command::Command;
 use rewake_core::ids::HostId;
@@ -153,6 +155,32 @@ async fn what_its_caller_dropped_is_withdrawn() {
     told(&store, "ses_two", 1).await;
     assert_eq!(store.head(&tale.session).await.unwrap(), Some(before));
     store.close().await;
+}
+
+/// A bug within a transaction ends the writer: who waits is told that nothing is known, and the file is there for others.
+#[tokio::test]
+async fn a_writer_that_breaks_off_leaves_the_file_to_others() {
+    struct Broken;
+    impl Operation for Broken {
+        type Output = ();
+
+        fn run(&self, _: &Connection) -> Result<(), Stop> {
+            panic!("a bug");
+        }
+    }
+    let place = Place::new();
+    let store = place.open().await;
+    let mut tale = told(&store, "ses_one", 1).await;
+    let held = hold(&store).await;
+    let next = tale.append(1);
+    let (written, broken, ()) =
+        tokio::join!(biased; store.append(next.clone()), store.ask(Broken), async { drop(held) });
+    assert!(matches!(written, Err(StoreError::Unknown(_))), "{written:?}");
+    assert!(matches!(broken, Err(StoreError::Unknown(_))), "{broken:?}");
+    assert!(store.append(next.clone()).await.is_err());
+    let other = place.open().await;
+    other.append(next).await.expect("nothing of it was written, and nothing is locked");
+    other.close().await;
 }
 
 #[tokio::test]
