@@ -8,7 +8,6 @@ mod fault;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod request;
-pub mod script;
 mod scripted;
 mod shown;
 mod spec;
@@ -26,13 +25,13 @@ use rewake_core::ids::Digest;
 use rewake_core::money::Price;
 use rewake_wire::Usage;
 
+use crate::bundle::Script;
 use crate::context::SessionContext;
 use crate::event::Port;
 use crate::live::{Delta, Live};
 use crate::slice;
 use ask::{Ask, Patience};
 use request::{IMAGES_BYTES_MAX, Images};
-use script::Script;
 pub use spec::DEFAULT;
 pub(crate) use spec::Spec;
 

@@ -7,8 +7,8 @@ use rewake_bindings::model::{Request, Role};
 use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::{Part, Usage};
 
-use super::script::{Reply, Script};
 use super::{Attempt, Bill, Deltas, SCRIPTED};
+use crate::bundle::{Reply, Script};
 use crate::live::Delta;
 
 /// Pieces that a text is shown in, at most.
