@@ -165,6 +165,7 @@ impl Host {
         let egress = Egress::new(read.limits.http.over(HttpLimits::default()), &authorities)
             .map_err(|why| HostError::Machine(format!("this machine cannot do TLS: {why}")))?;
         let egress = Arc::new(egress);
+        let models = Arc::new(Models::new(egress.clone(), store.clone()));
         Ok(Host(Arc::new(Inner {
             id,
             data: config.data.clone(),
@@ -176,7 +177,7 @@ impl Host {
             clock,
             files_in_place,
             components,
-            models: Arc::new(Models::new(egress.clone(), store.clone())),
+            models,
             egress,
             loaded: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
