@@ -44,12 +44,10 @@ const PLUGINS: &str = "plugins/";
 const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 
 /// Crates, by the beginning of their names, and the only manifests that may name them.
-const CONFINED: [(&str, &[&str]); 7] = [
+const CONFINED: [(&str, &[&str]); 5] = [
     ("wasmtime", &["rewake-bindings", "rewake-runtime"]),
     ("rusqlite", &["rewake-store"]),
     ("hyper", &["rewake-runtime"]),
-    ("genai", &["rewake-runtime"]),
-    ("reqwest", &["rewake-runtime"]),
     // The servers of tests speak it too.
     ("tokio-rustls", &["rewake-runtime", "rewake-tests"]),
     ("axum", &["rewake-server"]),

@@ -7,10 +7,12 @@ pub(crate) mod backoff;
 mod fault;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod incoming;
 mod request;
 mod scripted;
 mod shown;
 mod spec;
+mod sse;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -30,7 +32,8 @@ use rewake_wire::Usage;
 use crate::bundle::Script;
 use crate::config::Rules;
 use crate::egress::Egress;
-use ask::{Ask, Patience};
+use ask::Ask;
+use incoming::Patience;
 pub(crate) use request::{IMAGES_BYTES_MAX, Images, named_images, too_many_images};
 pub use spec::DEFAULT;
 pub(crate) use spec::Spec;
@@ -175,7 +178,7 @@ impl Models {
                     output_tokens_max: model.output_tokens_max,
                     context_tokens: model.context_tokens,
                     deltas,
-                    patience: Patience::default(),
+                    patience: Patience::of(spec.idle_timeout),
                 };
                 ask.attempt().await
             }
