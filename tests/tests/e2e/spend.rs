@@ -81,6 +81,7 @@ async fn spent(world: &World, id: &SessionId) -> u64 {
 
 const CAP: u64 = 20_000_000_000;
 
+/// C15: the turn ends before a call that could exceed the pinned cap, and so does every later turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_ends_before_the_call_that_could_pass_the_cap() {
     let world = World::new().await;
@@ -172,6 +173,7 @@ async fn the_cap_holds_wherever_the_host_dies() {
         .await;
 }
 
+/// C15: the smaller of the agent's cap and the command's cap is pinned at creation.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_smaller_cap_is_pinned() {
     let world = World::new().await;
