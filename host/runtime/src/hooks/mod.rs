@@ -17,8 +17,8 @@ use rewake_core::ids::Digest;
 
 pub(crate) use self::ask::failed;
 use self::ask::{Asked, ask};
-pub(crate) use self::solo::ask_alone;
 pub use self::solo::{Answered, Fired};
+pub(crate) use self::solo::{ask_alone, random_key};
 pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
 use crate::bundle::{GrantKind, Matcher};

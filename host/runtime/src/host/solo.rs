@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rewake_bindings::types::ToolUse;
 use rewake_core::entry::Place;
 use rewake_core::fact::{HookPin, LogLines, Source, ToolCompleted, ToolPin};
-use rewake_core::ids::{Digest, SessionId};
+use rewake_core::ids::SessionId;
 use rewake_store::Store;
 
 use super::{Config, Host, HostError, Machine, read_rules, ulid};
@@ -187,7 +187,7 @@ impl Solo {
     pub async fn call(&self, name: &str, input: &str) -> Called {
         let asked = ToolUse { id: "use_1".into(), name: name.to_owned(), input: input.to_owned() };
         let planned = calls::plan(&self.cx, asked, None);
-        let call = planned.call(0, Place::step(1, 1), 0, random_key(), Vec::new());
+        let call = planned.call(0, Place::step(1, 1), 0, hooks::random_key(), Vec::new());
         let (completed, logs, used) = match (&planned.target, call) {
             (Ok(_), Some(call)) => calls::perform(&self.cx, &call, &self.cx.busy().await).await,
             (Err((outcome, why)), _) => (calls::refusal(*outcome, why), None, Used::default()),
@@ -228,12 +228,4 @@ impl Drop for Solo {
         // Each call's folder went with the call; this is what they stood in.
         let _ = std::fs::remove_dir(&self.scratch);
     }
-}
-
-/// An idempotency key that no call had before.
-pub(crate) fn random_key() -> String {
-    let mut bytes = [0; 32];
-    // A machine without randomness runs no sessions either; a key that repeats harms nobody here.
-    let _ = getrandom::fill(&mut bytes);
-    Digest::of(&bytes).to_hex()
 }
