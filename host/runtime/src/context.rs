@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::components::Components;
 use crate::config::Rules;
 use crate::egress::Egress;
-use crate::lease::Held;
+use crate::lease_deadline::LeaseDeadline;
 use crate::mounts::Volumes;
 use crate::providers::Models;
 use crate::way_out::WayOut;
@@ -56,7 +56,7 @@ pub(crate) struct SessionContext {
     /// Held, for reading, by every task that runs a tool or a hook.
     pub(crate) running: Arc<RwLock<()>>,
     /// Until when the session is this host's.
-    pub(crate) held: Arc<Held>,
+    pub(crate) deadline: Arc<LeaseDeadline>,
     /// See [`Sandbox::files_in_place`].
     pub(crate) files_in_place: bool,
 }
@@ -106,7 +106,7 @@ impl SessionContext {
         WayOut {
             egress: self.egress.clone(),
             clock: self.clock.clone(),
-            held: self.held.clone(),
+            deadline: self.deadline.clone(),
             rules: self.rules.clone(),
             bundle: component.bundle.clone(),
             grants: self.granted(component).http.clone(),

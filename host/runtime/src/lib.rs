@@ -28,6 +28,7 @@ mod hooks;
 pub mod host;
 mod imports;
 pub mod lease;
+mod lease_deadline;
 pub mod live;
 mod load;
 mod loaded;

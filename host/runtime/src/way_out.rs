@@ -12,7 +12,7 @@ use rewake_core::limits::cut;
 use crate::clock::Clock;
 use crate::config::Rules;
 use crate::egress::{Egress, HttpAnswer, HttpCall, HttpFailure, Pass, REQUESTS_MAX, URL_SHOWN_BYTES_MAX};
-use crate::lease::Held;
+use crate::lease_deadline::LeaseDeadline;
 
 /// What a component reaches the network with.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct WayOut {
     pub(crate) egress: Arc<Egress>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Until when the session is this host's.
-    pub(crate) held: Arc<Held>,
+    pub(crate) deadline: Arc<LeaseDeadline>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) bundle: String,
     pub(crate) grants: Vec<HttpGrant>,
@@ -56,7 +56,7 @@ impl Requests {
     /// runs may be in the middle of many such things when it is not.
     pub(crate) async fn until_held(&self) {
         if let Some(way_out) = &self.way_out {
-            way_out.held.wait(way_out.clock.as_ref()).await;
+            way_out.deadline.wait(way_out.clock.as_ref()).await;
         }
     }
 

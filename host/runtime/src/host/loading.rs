@@ -323,7 +323,7 @@ impl Host {
             store: inner.store.clone(),
             clock: inner.clock.clone(),
             running: Arc::default(),
-            held: Arc::default(),
+            deadline: Arc::default(),
             files_in_place: inner.files_in_place,
         }))
     }

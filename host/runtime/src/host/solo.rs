@@ -142,7 +142,7 @@ impl Host {
             grants,
             rules: Arc::new(rules),
             running: Arc::default(),
-            held: Arc::default(),
+            deadline: Arc::default(),
             files_in_place: inner.files_in_place,
         });
         Ok(Solo { cx, asked: plan.asked, scratch })
