@@ -6,7 +6,7 @@ use rewake_core::fact::PluginKind;
 use wasmparser::component_types::ComponentEntityType;
 use wasmparser::{Encoding, FuncValidatorAllocations, Parser, Payload, ValidPayload, Validator};
 
-use super::error::{Invalid, quote, quote_all};
+use rewake_toml::{Invalid, quote, quote_all};
 
 /// The version of the plugin contract (WIT package rewake:plugin) that this version speaks.
 pub const CONTRACT: semver::Version = semver::Version::new(0, 1, 0);

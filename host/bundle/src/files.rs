@@ -11,8 +11,8 @@ use bytes::Bytes;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
-use super::error::{Error, Invalid, quote};
 use super::manifest::MANIFEST_FILE;
+use rewake_toml::{Error, Invalid, quote};
 
 /// The files of one bundle.
 pub(super) trait Files {

@@ -1,35 +1,21 @@
-//! What authors and operators write: manifests, locks, packed bundles, components, scripts, rules, and the words in
-//! them.
+//! Doors for fuzzers: what authors write. Manifests, locks, packed bundles, components, scripts, and the words in them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use rewake_core::fact::{HookEvent, PluginKind, TriedOn};
 use tar::{Builder, EntryType, Header};
 
-use super::{SHOWN_BYTES_MAX, shown, told};
-use crate::bundle::{
-    Bundle, DataFiles, Error, Invalid, Lock, Manifest, Matcher, Name, Script, ToolPick, Use, component_name,
-    duration, inspect, size_bytes, unpack,
+use rewake_toml::{Error, Invalid};
+use rewake_untrusted::files::{SHOWN_BYTES_MAX, shown, told};
+
+use crate::Script;
+use crate::{
+    Bundle, DataFiles, Lock, Manifest, Matcher, Name, ToolPick, Use, component_name, duration, inspect,
+    size_bytes, unpack,
 };
-use crate::config::{AllowedAsk, Rules};
 
 /// A file's name, as errors show it.
 const FILE: &str = "some.file";
-
-/// Values in all the ways in which they go on behind the end of their line.
-const SECRETS: &str = r#"
-[config."acme/secret"]
-plain = "s3cr3t"
-pem = """
------BEGIN s3cr3t
-[s3cr3t]
-s3cr3t==
-"""
-list = ["s3cr3t",
-  "s3cr3t=", ["s3cr3t"]
-]
-"#;
 
 /// `bundle.toml`.
 pub fn manifest(text: &str) {
@@ -110,16 +96,6 @@ pub fn script(text: &str) {
     }
 }
 
-/// `rewake.toml`, behind values that may be secrets. Whatever is wrong with it, none of them is shown.
-pub fn rules(text: &str) {
-    for text in [format!("{SECRETS}{text}"), text.to_owned()] {
-        if let Err(error) = Rules::parse(&text, Path::new("/etc/rewake.toml")) {
-            told(&error, &text);
-            assert!(!error.to_string().contains("s3cr3t"), "a secret is shown: {error}");
-        }
-    }
-}
-
 /// A hook's matcher, and what it is tried on.
 pub fn matcher(text: &str) {
     for event in HookEvent::ALL {
@@ -153,7 +129,6 @@ pub fn names(text: &str) {
         text.parse::<Name>().map(|name| assert_eq!(name.as_str(), text)).err(),
         text.parse::<Use>().err(),
         text.parse::<DataFiles>().err(),
-        text.parse::<AllowedAsk>().err(),
         ToolPick::parse(text).err(),
         component_name(text).map(|name| assert_eq!(name, text)).err(),
         size_bytes(text).map(|bytes| assert!(bytes > 0)).err(),

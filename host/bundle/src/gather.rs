@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use rewake_core::ids::Digest;
 
-use super::error::{Error, Invalid, SourceText, nearest, quote, quote_all};
 use super::limits::{BUNDLES_MAX, COMPONENT_BYTES_MAX};
 use super::load::Bundle;
 use super::locator::Locator;
 use super::names::{Name, Use};
 use super::pack;
 use super::set::BundleSet;
+use rewake_toml::{Error, Invalid, SourceText, nearest, quote, quote_all};
 
 /// What is installed, as far as it is needed to choose.
 #[derive(Clone, Debug, Default)]

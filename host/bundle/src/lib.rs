@@ -8,8 +8,9 @@
 mod asks;
 mod component;
 mod digest;
-mod error;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod gather;
 pub(crate) mod limits;
 mod load;
@@ -19,17 +20,15 @@ mod manifest;
 mod matcher;
 mod names;
 mod pack;
-pub mod reader;
 mod script;
 mod set;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-pub(crate) use asks::method;
-pub use asks::{Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret};
+pub use asks::{Asks, FsAsk, HttpAsk, Secret};
+pub use asks::{fs_source, host, method};
 pub use component::{CONTRACT, Inspected, inspect};
-pub use error::{Error, Invalid, Place, Problem, SourceText, nearest, quote, quote_all};
 pub use gather::{Catalogue, Gathering};
 pub use limits::{
     BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, DATA_BYTES_MAX, DATA_FILES_MAX,
@@ -44,7 +43,7 @@ pub use manifest::{
 };
 pub use matcher::{GrantKind, Matcher};
 pub use names::{DataFiles, Name, Use};
-pub(crate) use names::{component_name, duration, size_bytes};
+pub use names::{component_name, duration, size_bytes};
 pub use pack::{PACKED_SUFFIX, file_name, pack, require_lock, unpack};
 pub use rewake_core::fact::{HookEvent, PluginKind, TriedOn};
 pub use script::{Reply, Script, ScriptedUse};

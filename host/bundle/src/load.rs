@@ -12,7 +12,6 @@ use serde_spanned::Spanned;
 
 use super::component::{Inspected, inspect};
 use super::digest;
-use super::error::{Error, Invalid, Problem, quote, quote_all};
 use super::files::{Files, Folder, Kept};
 use super::limits::{
     BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, DATA_BYTES_MAX, DATA_FILES_MAX, LOCK_BYTES_MAX,
@@ -22,6 +21,7 @@ use super::lock::{LOCK_FILE, Lock};
 use super::manifest::{Declared, FileRole, Instructions, MANIFEST_FILE, Manifest};
 use super::names::{DataFiles, Name, file_path};
 use super::script::Script;
+use rewake_toml::{Error, Invalid, Problem, quote, quote_all};
 
 /// A bundle whose every file has been read and checked.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::error::{Error, Invalid};
 use super::load::Bundle;
 use super::manifest::MANIFEST_FILE;
 use super::names::Name;
 use super::pack::PACKED_SUFFIX;
+use rewake_toml::{Error, Invalid};
 
 /// Where a bundle is to be found.
 #[derive(Clone, Debug, PartialEq, Eq)]

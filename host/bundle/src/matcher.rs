@@ -10,7 +10,7 @@ use rewake_core::fact::{HookEvent, TriedOn};
 use rewake_core::grant::Access;
 use serde::Serialize;
 
-use super::error::{Invalid, nearest, quote, quote_all};
+use rewake_toml::{Invalid, nearest, quote, quote_all};
 
 /// Bytes of a matcher.
 const MATCHER_BYTES_MAX: usize = 1 << 10;

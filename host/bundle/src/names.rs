@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::error::{Invalid, quote};
 use super::limits::{MOUNT_BYTES_MAX, TIMEOUT_MS_MAX, TOOL_NAME_CHARS_MAX};
+use rewake_toml::{Invalid, quote};
 
 /// A bundle's name: `scope/name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +81,7 @@ pub(super) fn versions(text: &str) -> Result<semver::VersionReq, Invalid> {
 }
 
 /// A component's name: a word of lower-case letters, digits, `-` and `_`.
-pub(crate) fn component_name(text: &str) -> Result<String, Invalid> {
+pub fn component_name(text: &str) -> Result<String, Invalid> {
     if is_word(text, b"-_") {
         return Ok(text.to_owned());
     }
@@ -181,7 +181,7 @@ pub(super) fn mount_path(text: &str) -> Result<String, Invalid> {
 }
 
 /// A size with its unit, in bytes.
-pub(crate) fn size_bytes(text: &str) -> Result<u64, Invalid> {
+pub fn size_bytes(text: &str) -> Result<u64, Invalid> {
     let help = "write a whole number and a unit: \"512KiB\", \"64MiB\" or \"1GiB\"";
     let (number, unit) = number_and_unit(text);
     let scale = match unit {
@@ -203,7 +203,7 @@ pub(crate) fn size_bytes(text: &str) -> Result<u64, Invalid> {
 }
 
 /// A duration with its unit.
-pub(crate) fn duration(text: &str) -> Result<Duration, Invalid> {
+pub fn duration(text: &str) -> Result<Duration, Invalid> {
     let help = "write a whole number and a unit: \"500ms\", \"5s\" or \"2m\"";
     let (number, unit) = number_and_unit(text);
     let scale_ms = match unit {

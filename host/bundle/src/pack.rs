@@ -11,11 +11,11 @@ use std::path::Path;
 use bytes::Bytes;
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::error::{Error, Invalid, quote};
 use super::limits::{BUNDLE_BYTES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, DATA_FILES_MAX, LOCK_BYTES_MAX};
 use super::load::Bundle;
 use super::lock::LOCK_FILE;
 use super::names::file_path;
+use rewake_toml::{Error, Invalid, quote};
 
 /// How the name of a packed bundle ends.
 pub const PACKED_SUFFIX: &str = "rewake";

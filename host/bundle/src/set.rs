@@ -6,10 +6,10 @@ use rewake_core::fact::PluginKind;
 use serde_spanned::Spanned;
 
 use super::digest::shown;
-use super::error::{Error, Invalid, Problem, nearest, quote, quote_all};
 use super::load::{Bundle, Component};
 use super::names::{Name, Use};
 use super::tools::{self, Chosen, Offer, ToolPick};
+use rewake_toml::{Error, Invalid, Problem, nearest, quote, quote_all};
 
 /// Bundles with distinct names; the first is the root, whose agent a session runs.
 #[derive(Clone, Debug)]

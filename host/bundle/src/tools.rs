@@ -8,8 +8,8 @@ use std::fmt;
 
 use serde_spanned::Spanned;
 
-use super::error::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
 use super::names::{Name, component_name, tool_name};
+use rewake_toml::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all};
 
 /// One entry of `agent.tools`.
 #[derive(Clone, Debug, PartialEq, Eq)]

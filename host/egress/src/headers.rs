@@ -2,8 +2,9 @@
 
 use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST,
-    HeaderMap, HeaderName, HeaderValue, IF_RANGE, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    HeaderMap, HeaderName, HeaderValue, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
+use rewake_core::grant::can_carry_secret;
 use rewake_core::limits::cut;
 
 use super::limits::{HEADERS_BYTES_MAX, HEADERS_MAX};
@@ -47,15 +48,6 @@ pub(crate) fn read(
         headers.append(name, value);
     }
     Ok(headers)
-}
-
-/// Whether a secret may go into a header: none that the host sets itself, or that says in which form the
-/// response is to come.
-pub(crate) fn can_carry_secret(name: &str) -> bool {
-    let name = HeaderName::from_bytes(name.as_bytes());
-    name.is_ok_and(|name| {
-        !is_the_host_s(&name) && ![ACCEPT_ENCODING, RANGE, IF_RANGE, IDEMPOTENCY_KEY].contains(&name)
-    })
 }
 
 /// Headers that say where a request goes, where it ends, or who else may see it.

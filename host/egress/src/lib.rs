@@ -4,6 +4,8 @@
 
 mod address;
 mod exchange;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod headers;
 mod limits;
 mod models;
@@ -12,7 +14,7 @@ mod scrub;
 mod secrets;
 mod target;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod trust;
 
 use std::sync::Arc;
@@ -23,67 +25,78 @@ use hyper::{Method, StatusCode};
 use rewake_core::grant::{HttpGrant, SecretGrant};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
 use tokio_rustls::rustls::ClientConfig;
-use tokio_rustls::rustls::pki_types::CertificateDer;
+pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
-pub(crate) use self::headers::can_carry_secret;
 pub use self::limits::HttpLimits;
-pub(crate) use self::limits::{REQUESTS_MAX, URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
+pub use self::limits::{REQUESTS_MAX, URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
 pub use self::models::ModelAddress;
-pub(crate) use self::models::NotOfTheInternet;
+pub use self::models::NotOfTheInternet;
 pub use self::secrets::{Secret, Secrets};
-pub(crate) use self::trust::authorities;
+pub use self::trust::authorities;
 
 use self::exchange::{Head, Sent};
 use self::headers::IDEMPOTENCY_KEY;
 use self::limits::REDIRECTS_MAX;
 use self::network::{Machine, Network};
-pub(crate) use self::scrub::Scrubber;
+pub use self::scrub::Scrubber;
 use self::target::Permit;
 pub(crate) use self::target::Target;
 
 /// The way out of a host.
-pub(crate) struct Egress {
+pub struct Egress {
     network: Arc<dyn Network>,
     limits: HttpLimits,
     tls: Arc<ClientConfig>,
 }
 
 /// On whose account a request goes out.
-pub(crate) struct Pass<'a> {
+pub struct Pass<'a> {
     /// What is granted.
-    pub(crate) grants: &'a [HttpGrant],
+    pub grants: &'a [HttpGrant],
     /// The bundle whose configuration holds the secrets.
-    pub(crate) bundle: &'a str,
-    pub(crate) secrets: &'a dyn Secrets,
+    pub bundle: &'a str,
+    /// Where the values of secrets are read, when a request leaves.
+    pub secrets: &'a dyn Secrets,
     /// The idempotency key, where the receiver honours it.
-    pub(crate) key: Option<&'a str>,
+    pub key: Option<&'a str>,
 }
 
 /// A request of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HttpCall {
-    pub(crate) method: String,
-    pub(crate) url: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+pub struct HttpCall {
+    /// In upper case.
+    pub method: String,
+    /// Absolute, with a scheme and a host.
+    pub url: String,
+    /// Names and values, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty if there is none.
+    pub body: Vec<u8>,
     /// At most so long, in milliseconds.
-    pub(crate) timeout_ms: Option<u32>,
+    pub timeout_ms: Option<u32>,
 }
 
 /// A response, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HttpAnswer {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+pub struct HttpAnswer {
+    /// The status code.
+    pub status: u16,
+    /// Names and values, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body as it came: nothing is decompressed.
+    pub body: Vec<u8>,
 }
 
 /// Why there is no response. No text of it holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HttpFailure {
+pub enum HttpFailure {
+    /// It is not granted: why, and what is.
     Denied(String),
+    /// There was no whole response in time.
     TimedOut,
+    /// The response is over its limit.
     TooLarge,
+    /// Anything else: why.
     Failed(String),
 }
 
@@ -96,7 +109,7 @@ impl Egress {
     ///
     /// # Errors
     /// One of them is none, or TLS cannot be done at all.
-    pub(crate) fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
+    pub fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
         Ok(Egress { network: Arc::new(Machine), limits, tls: trust::tls(authorities)? })
     }
 
@@ -104,7 +117,7 @@ impl Egress {
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn check<'a>(&self, pass: &Pass<'a>, call: &HttpCall) -> Result<&'a HttpGrant, HttpFailure> {
+    pub fn check<'a>(&self, pass: &Pass<'a>, call: &HttpCall) -> Result<&'a HttpGrant, HttpFailure> {
         let target = Target::parse(&call.url).map_err(HttpFailure::Denied)?;
         let permit = target.permit(pass.grants, &call.method).map_err(HttpFailure::Denied)?;
         method(&call.method)?;
@@ -120,7 +133,7 @@ impl Egress {
     ///
     /// # Errors
     /// It is not granted, or there is no response within its bounds.
-    pub(crate) async fn fetch(&self, pass: &Pass<'_>, call: &HttpCall) -> Result<HttpAnswer, HttpFailure> {
+    pub async fn fetch(&self, pass: &Pass<'_>, call: &HttpCall) -> Result<HttpAnswer, HttpFailure> {
         self.check(pass, call)?;
         let asked = call.timeout_ms.map_or(self.limits.total, |ms| {
             std::time::Duration::from_millis(ms.into()).min(self.limits.total)
@@ -167,7 +180,7 @@ fn scrubber(pass: &Pass<'_>) -> Scrubber {
 }
 
 /// Bytes of a secret: less would be found, and taken out, everywhere.
-pub(crate) const SECRET_BYTES_MIN: usize = 4;
+pub const SECRET_BYTES_MIN: usize = 4;
 
 /// A request on its way, from one redirect to the next.
 struct Journey<'a> {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Bytes of a URL.
-pub(crate) const URL_BYTES_MAX: usize = 8 << 10;
+pub const URL_BYTES_MAX: usize = 8 << 10;
 /// Bytes of a URL in a message, an audit line or an entry.
-pub(crate) const URL_SHOWN_BYTES_MAX: usize = 2 << 10;
+pub const URL_SHOWN_BYTES_MAX: usize = 2 << 10;
 /// Headers of a request.
 pub(crate) const HEADERS_MAX: usize = 64;
 /// Bytes of a request's headers, names and values together.
@@ -17,7 +17,7 @@ pub(crate) const REDIRECTS_MAX: usize = 5;
 /// Addresses of one name that are tried.
 pub(crate) const ADDRESSES_MAX: usize = 4;
 /// Requests of one call of a tool or a hook: every one of them stands in the journal.
-pub(crate) const REQUESTS_MAX: usize = 256;
+pub const REQUESTS_MAX: usize = 256;
 
 /// The bounds of one request.
 #[derive(Clone, Copy, Debug)]

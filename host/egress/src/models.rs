@@ -64,7 +64,7 @@ impl ModelAddress {
     }
 
     /// All of it, ending with a slash.
-    pub(crate) fn base(&self) -> &str {
+    pub fn base(&self) -> &str {
         self.target.url.as_str()
     }
 
@@ -77,7 +77,7 @@ impl ModelAddress {
     }
 
     /// Whether a key would be sent in clear text for others to read.
-    pub(crate) fn shows_keys(&self) -> bool {
+    pub fn shows_keys(&self) -> bool {
         self.target.scheme == Scheme::Http && !self.is_of_this_machine()
     }
 
@@ -105,7 +105,7 @@ impl Egress {
     ///
     /// # Errors
     /// TLS cannot be done at all.
-    pub(crate) fn model_client(&self, address: &ModelAddress) -> Result<reqwest::Client, String> {
+    pub fn model_client(&self, address: &ModelAddress) -> Result<reqwest::Client, String> {
         let resolver = Checked { network: self.network.clone(), is_localhost: address.is_localhost() };
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(ClientConfig::clone(&self.tls))
@@ -132,7 +132,7 @@ impl Egress {
 /// Why a name is not connected to: what it means is not of the internet.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct NotOfTheInternet(String);
+pub struct NotOfTheInternet(String);
 
 /// Names as the network knows them, checked.
 struct Checked {

@@ -16,7 +16,7 @@ const ESCAPE_BYTES_MAX: usize = 10;
 /// Takes secrets out of what comes back: their values, in hexadecimal, in base64 at each of the three places
 /// where it can begin; each of these as URLs, JSON and HTML escape it, and parted by ends of lines.
 #[derive(Clone)]
-pub(crate) struct Scrubber {
+pub struct Scrubber {
     needles: Vec<Needle>,
     /// The bytes that something which is looked for can begin with.
     beginnings: [bool; 256],
@@ -36,7 +36,7 @@ impl Default for Scrubber {
 
 impl Scrubber {
     /// Learns a value.
-    pub(crate) fn learn(&mut self, value: &str) {
+    pub fn learn(&mut self, value: &str) {
         if value.is_empty() {
             return;
         }
@@ -64,7 +64,7 @@ impl Scrubber {
     }
 
     /// Whether a secret stands in it.
-    pub(crate) fn finds(&self, bytes: &[u8]) -> bool {
+    pub fn finds(&self, bytes: &[u8]) -> bool {
         (0..bytes.len()).any(|at| self.end(bytes, at, false).is_some())
     }
 
@@ -74,7 +74,7 @@ impl Scrubber {
     }
 
     /// The same without the secrets.
-    pub(crate) fn scrub_text(&self, text: &str) -> String {
+    pub fn scrub_text(&self, text: &str) -> String {
         let clean = self.replaced(text.as_bytes(), false);
         clean.map_or_else(|| text.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
     }
@@ -87,7 +87,7 @@ impl Scrubber {
 
     /// How many bytes from the first on are the same whatever follows: no secret begins in them that may go on
     /// behind the end. A secret that is there whole is not parted.
-    pub(crate) fn settled(&self, bytes: &[u8]) -> usize {
+    pub fn settled(&self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while at < bytes.len() {
             let begins = self.beginnings[usize::from(bytes[at])];

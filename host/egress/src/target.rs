@@ -8,7 +8,7 @@ use rewake_core::limits::cut;
 use url::{Host, Position, Url};
 
 use super::limits::{URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
-use crate::bundle::HostPattern;
+use rewake_core::grant::HostPattern;
 
 /// Where a request goes.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 ///
 /// # Errors
 /// What is wrong with the text.
-pub(crate) fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let read = read.map_err(|error| format!("it is not PEM: {error}"))?;
     if read.is_empty() {

@@ -33,8 +33,8 @@ use super::shown::Shown;
 use super::spec::{Protocol, Spec};
 use super::stream::{self, Answer};
 use super::{Attempt, Bill, Deltas};
-use crate::config::Thinking;
-use crate::egress::{Egress, SECRET_BYTES_MIN, Scrubber};
+use rewake_egress::{Egress, SECRET_BYTES_MIN, Scrubber};
+use rewake_policy::config::Thinking;
 
 /// The version of Anthropic's protocol that is spoken.
 const ANTHROPIC_VERSION: &str = "2023-06-01";

@@ -16,7 +16,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 ///
 /// Without `after` a wait is between half of its bound and all of it, and the bound doubles with each attempt.
 /// The wait is never shorter than `after`, and at most an eighth longer than that or the bound.
-pub(crate) fn delay(attempt: u32, after: Option<Duration>, left: Duration, jitter: u64) -> Option<Duration> {
+pub fn delay(attempt: u32, after: Option<Duration>, left: Duration, jitter: u64) -> Option<Duration> {
     let bound = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(WAIT_MAX);
     let own = bound / 2 + share(bound / 2, jitter);
     let wait = match after {

@@ -10,8 +10,8 @@ use super::request::Maker;
 use super::spec::{Protocol, Spec};
 use super::stream::{Answer, reader};
 use super::{Attempt, Delta};
-use crate::config::KeySource;
-use crate::egress::{ModelAddress, Scrubber};
+use rewake_egress::{ModelAddress, Scrubber};
+use rewake_policy::config::KeySource;
 
 /// Bytes of a text that is looked through for a key in every way in which it can be written.
 const SCRUBBED_BYTES_MAX: usize = 16 << 10;
@@ -132,5 +132,26 @@ pub(super) fn spec(protocol: Protocol) -> Spec {
         options: Vec::new(),
         cache: true,
         place: "[models.fast]".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rewake_untrusted::Samples;
+
+    use super::*;
+
+    #[test]
+    fn answers_of_models() {
+        Samples::corpus("stream")
+            .words(&["\"index\":0", "[DONE]", "\"type\":"])
+            .check_json_lines(1_500, stream);
+    }
+
+    #[test]
+    fn keys_in_answers() {
+        Samples::corpus("scrubbed")
+            .words(&["sk-canary-7f3a9b", "sk-can", "ary-7f3a9b", "%73", "&#115;", "\\u0073"])
+            .check_text(200, scrubbed);
     }
 }

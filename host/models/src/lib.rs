@@ -3,11 +3,12 @@
 
 mod after;
 mod ask;
-pub(crate) mod backoff;
+pub mod backoff;
 mod fault;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub mod fuzzing;
 mod request;
+pub mod request_store;
 mod scripted;
 mod shown;
 mod spec;
@@ -27,19 +28,19 @@ use rewake_core::money::Price;
 use rewake_store::Store;
 use rewake_wire::Usage;
 
-use crate::bundle::Script;
-use crate::config::Rules;
-use crate::egress::Egress;
 use ask::{Ask, Patience};
-pub(crate) use request::{IMAGES_BYTES_MAX, Images, named_images, too_many_images};
+pub use request::{IMAGES_BYTES_MAX, Images, named_images, too_many_images};
+use rewake_bundle::Script;
+use rewake_egress::Egress;
+use rewake_policy::config::Rules;
 pub use spec::DEFAULT;
-pub(crate) use spec::Spec;
+pub use spec::Spec;
 
 /// The name of the model that plays its bundle's script.
 pub const SCRIPTED: &str = "scripted";
 
 /// The models of this host.
-pub(crate) struct Models {
+pub struct Models {
     egress: Arc<Egress>,
     store: Arc<dyn Store>,
     scripts: Mutex<BTreeMap<Digest, Arc<Script>>>,
@@ -47,21 +48,22 @@ pub(crate) struct Models {
 
 /// A model, as the operator's rules describe it now.
 #[derive(Clone, Debug)]
-pub(crate) struct Resolved {
+pub struct Resolved {
     /// The provider and its name for the model, such as `anthropic/…`; none: it is scripted.
-    pub(crate) provider: Option<String>,
+    pub provider: Option<String>,
     /// What it costs; none: nobody said.
-    pub(crate) price: Option<Price>,
+    pub price: Option<Price>,
     /// Tokens of an answer, where the request does not bound them.
-    pub(crate) output_tokens_max: u32,
+    pub output_tokens_max: u32,
     /// Tokens of request and answer together, where that is known.
     pub(crate) context_tokens: Option<u64>,
-    pub(crate) way: Way,
+    /// How it is asked.
+    pub way: Way,
 }
 
 /// How a model is asked.
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
+pub enum Way {
     /// It plays the script of its bundle.
     Script,
     /// A provider has it.
@@ -70,23 +72,35 @@ pub(crate) enum Way {
 
 /// What came of one attempt to ask a model.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Attempt {
+pub enum Attempt {
     /// It ends the call.
-    Ended { outcome: ModelOutcome, bill: Bill },
+    Ended {
+        /// What the harness is given.
+        outcome: ModelOutcome,
+        /// What the attempt cost.
+        bill: Bill,
+    },
     /// The provider cannot answer now, and another attempt can help: `why`, and not before `after`.
-    Again { why: String, after: Option<Duration>, bill: Bill },
+    Again {
+        /// The reason, for the journal.
+        why: String,
+        /// What the provider asks to wait, if it says.
+        after: Option<Duration>,
+        /// What the attempt cost.
+        bill: Bill,
+    },
 }
 
 impl Attempt {
     /// A request that is not sent.
-    pub(crate) fn rejected(why: String) -> Attempt {
+    pub fn rejected(why: String) -> Attempt {
         Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing }
     }
 }
 
 /// What is known of the cost of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bill {
+pub enum Bill {
     /// It was refused before anything was counted.
     Nothing,
     /// The provider counted this.
@@ -107,19 +121,20 @@ pub enum Delta {
 }
 
 /// Receives the pieces of an answer as they arrive.
-pub(crate) trait DeltaSink: Send + Sync {
+pub trait DeltaSink: Send + Sync {
     /// Shows a piece of an attempt: `start` is the seq of the call's start, `attempt` the attempts before this one.
     fn show(&self, start: u64, attempt: u32, delta: Delta) -> BoxFuture<'_, ()>;
 }
 
 /// Where the pieces of one attempt go.
 #[derive(Clone, Copy)]
-pub(crate) struct Deltas<'a> {
-    pub(crate) sink: &'a dyn DeltaSink,
+pub struct Deltas<'a> {
+    /// Who receives them.
+    pub sink: &'a dyn DeltaSink,
     /// Seq of the call's start.
-    pub(crate) start: u64,
+    pub start: u64,
     /// Attempts before this one.
-    pub(crate) attempt: u32,
+    pub attempt: u32,
 }
 
 impl Deltas<'_> {
@@ -130,19 +145,20 @@ impl Deltas<'_> {
 }
 
 /// What a model is asked.
-pub(crate) struct Question<'a> {
+pub struct Question<'a> {
     /// The project whose blobs hold the script.
-    pub(crate) project: &'a str,
+    pub project: &'a str,
     /// The script that a scripted model plays.
-    pub(crate) script: Option<Digest>,
-    pub(crate) request: &'a Request,
+    pub script: Option<Digest>,
+    /// The request, as the harness made it.
+    pub request: &'a Request,
     /// The bytes of the images that the request names by digest.
-    pub(crate) images: &'a Images,
+    pub images: &'a Images,
 }
 
 impl Models {
     /// Models that are asked through this egress; scripts are read from this store.
-    pub(crate) fn new(egress: Arc<Egress>, store: Arc<dyn Store>) -> Models {
+    pub fn new(egress: Arc<Egress>, store: Arc<dyn Store>) -> Models {
         Models { egress, store, scripts: Mutex::default() }
     }
 
@@ -150,17 +166,12 @@ impl Models {
     ///
     /// # Errors
     /// If there is none: why, and what to do.
-    pub(crate) fn resolve(&self, rules: &Rules, model: &str) -> Result<Resolved, String> {
+    pub fn resolve(&self, rules: &Rules, model: &str) -> Result<Resolved, String> {
         spec::resolve(rules, model, &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
     }
 
     /// Asks a model, once.
-    pub(crate) async fn attempt(
-        &self,
-        model: &Resolved,
-        question: &Question<'_>,
-        deltas: Deltas<'_>,
-    ) -> Attempt {
+    pub async fn attempt(&self, model: &Resolved, question: &Question<'_>, deltas: Deltas<'_>) -> Attempt {
         match &model.way {
             Way::Script => match self.script(question).await {
                 Ok(script) => scripted::attempt(&script, question.request, deltas).await,

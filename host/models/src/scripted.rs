@@ -8,7 +8,7 @@ use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::{Part, Usage};
 
 use super::{Attempt, Bill, Delta, Deltas, SCRIPTED};
-use crate::bundle::{Reply, Script};
+use rewake_bundle::{Reply, Script};
 
 /// Pieces that a text is shown in, at most.
 const PIECES_MAX: usize = 32;

@@ -2,7 +2,7 @@
 //! a key: what may be the beginning of one is held back until it is known to be none.
 
 use super::{Delta, Deltas};
-use crate::egress::Scrubber;
+use rewake_egress::Scrubber;
 
 /// Shows the pieces of one attempt.
 pub(super) struct Shown<'a> {
@@ -60,14 +60,14 @@ pub(super) mod tests {
     use futures_util::future::BoxFuture;
 
     use super::*;
-    use crate::providers::DeltaSink;
+    use crate::DeltaSink;
 
     /// Keeps the pieces of attempt 0 of call 7.
     #[derive(Default)]
-    pub(in crate::providers) struct Pieces(Mutex<Vec<Delta>>);
+    pub(crate) struct Pieces(Mutex<Vec<Delta>>);
 
     impl Pieces {
-        pub(in crate::providers) fn take(&self) -> Vec<Delta> {
+        pub(crate) fn take(&self) -> Vec<Delta> {
             std::mem::take(&mut self.0.lock().unwrap())
         }
     }

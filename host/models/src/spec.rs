@@ -9,9 +9,9 @@ use std::time::Duration;
 use rewake_core::limits::cut;
 
 use super::{Resolved, SCRIPTED, Way};
-use crate::bundle::nearest;
-use crate::config::{KeySource, Model, Provider, Rules, Thinking};
-use crate::egress::ModelAddress;
+use rewake_egress::ModelAddress;
+use rewake_policy::config::{KeySource, Model, Provider, Rules, Thinking};
+use rewake_toml::nearest;
 
 /// The name of the model that agents get which do not mind.
 pub const DEFAULT: &str = "default";
@@ -68,7 +68,7 @@ static ADDRESSES: LazyLock<[ModelAddress; 2]> = LazyLock::new(|| {
 
 /// A provider's model: all that is needed to ask it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Spec {
+pub struct Spec {
     pub(super) protocol: Protocol,
     /// The provider's name for it.
     pub(super) model: String,

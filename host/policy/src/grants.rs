@@ -6,8 +6,8 @@ use rewake_core::fact::{BundlePin, ComponentPin, Created, PluginKind};
 use rewake_core::grant::{FsGrant, FsSource, Grants, HttpGrant, host_is_within};
 use rewake_core::ids::Digest;
 
-use crate::bundle::{self, Asks, Bundle, Component};
 use crate::config::{AllowedAsk, Rules};
+use rewake_bundle::{Asks, Bundle, Component};
 
 /// Something that a component asks for, as a person is shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,35 +31,19 @@ pub struct Asked {
 }
 
 /// What a manifest asks for, as grants.
-pub(crate) fn asked(asks: &Asks) -> Grants {
+pub fn asked(asks: &Asks) -> Grants {
     let fs = asks.fs.iter().map(|ask| FsGrant {
         mount: ask.mount.clone(),
-        source: source(&ask.source),
+        source: ask.source.clone(),
         access: ask.access,
     });
     let http = asks.http.iter().filter_map(|ask| ask.grant(|_| true));
     Grants { fs: fs.collect(), http: http.collect() }
 }
 
-/// What stands behind a mount, as journals say it.
-pub(crate) fn source(asked: &bundle::FsSource) -> FsSource {
-    match asked {
-        bundle::FsSource::Workspace => FsSource::Workspace,
-        bundle::FsSource::Scratch => FsSource::Scratch,
-        bundle::FsSource::Bundle => FsSource::Bundle,
-        bundle::FsSource::Host(name) => FsSource::Host(name.clone()),
-    }
-}
-
 /// What the rules of now leave of a ceiling. Where they name the bundle and its digest, they decide; where
 /// they do not, a person's approval of this session does, and without one nothing is granted.
-pub(crate) fn in_force(
-    rules: &Rules,
-    bundle: &str,
-    digest: &Digest,
-    approved: bool,
-    most: &Grants,
-) -> Grants {
+pub fn in_force(rules: &Rules, bundle: &str, digest: &Digest, approved: bool, most: &Grants) -> Grants {
     let mut grants = match rules.allowed(bundle, digest) {
         Some(allowed) => Grants {
             fs: most.fs.iter().filter_map(|grant| allowed_fs(grant, &allowed)).collect(),
@@ -116,7 +100,7 @@ fn allowed_http(grant: &HttpGrant, allowed: &[&AllowedAsk]) -> Vec<HttpGrant> {
 }
 
 /// What each component of a session may use now: its pins, as far as the rules of now leave them.
-pub(crate) fn of_session(rules: &Rules, created: &Created) -> Vec<Grants> {
+pub fn of_session(rules: &Rules, created: &Created) -> Vec<Grants> {
     let grants = created.components.iter().map(|component| match bundle_of(created, component) {
         Some(pin) => in_force(rules, &pin.name, &pin.digest, pin.approved_by.is_some(), &component.grants),
         None => Grants::default(),
@@ -126,7 +110,7 @@ pub(crate) fn of_session(rules: &Rules, created: &Created) -> Vec<Grants> {
 
 /// The pins, with what tools and hooks may use now. A harness keeps what was pinned: what is recorded of it
 /// was done with that, and its live calls are checked one by one.
-pub(crate) fn narrow(mut created: Created, now: &[Grants]) -> Created {
+pub fn narrow(mut created: Created, now: &[Grants]) -> Created {
     for (component, grants) in created.components.iter_mut().zip(now) {
         if component.kind != PluginKind::Harness {
             component.grants.clone_from(grants);
@@ -140,12 +124,7 @@ fn bundle_of<'a>(created: &'a Created, component: &ComponentPin) -> Option<&'a B
 }
 
 /// What a component asks for, a line each, with the author's reasons and what is granted of it.
-pub(crate) fn asked_of(
-    rules: &Rules,
-    bundle: &Bundle,
-    component: &Component,
-    granted: &Grants,
-) -> Vec<Asked> {
+pub fn asked_of(rules: &Rules, bundle: &Bundle, component: &Component, granted: &Grants) -> Vec<Asked> {
     let asks = &component.declared.asks;
     let is_ruled = rules.allowed(bundle.name().as_str(), &bundle.digest()).is_some();
     let one = |ask: String, words: String, why: &Option<String>, is_granted: bool| Asked {
@@ -221,11 +200,7 @@ pub fn lines_to_allow(bundle: &str, digest: &Digest, asks: &[String]) -> String 
 
 /// What a failed call is told of what it asked for and was not granted: in the words of the model's tool
 /// result, and as the rules would allow it. None, if nothing was withheld that its failure speaks of.
-pub(crate) fn denied(
-    created: &Created,
-    component: &ComponentPin,
-    failure: &str,
-) -> Option<(String, Vec<String>)> {
+pub fn denied(created: &Created, component: &ComponentPin, failure: &str) -> Option<(String, Vec<String>)> {
     let withheld = withheld(component);
     if withheld.is_empty() || !speaks_of_absence(component, failure) {
         return None;
@@ -234,7 +209,7 @@ pub(crate) fn denied(
     let words = format!(
         "rewake: {} asks for {} and was not granted it. An operator can allow it in rewake.toml: [[allow]] with \
          bundle = {:?}, digest = \"blake3:{digest}\"",
-        crate::context::full_name(component),
+        component.full_name(),
         withheld.join(", "),
         component.bundle,
     );

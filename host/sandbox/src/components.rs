@@ -22,15 +22,19 @@ const TURN_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// A component that can be instantiated.
 #[derive(Clone)]
-pub(crate) enum Ready {
+pub enum Ready {
+    /// A harness, on its engine.
     Harness(Engine, HarnessPre),
+    /// A tool component, on its engine.
     Tool(Engine, ToolPre),
+    /// A hook, on its engine.
     Hook(Engine, HookPre),
 }
 
 /// The components of this process.
-pub(crate) struct Components {
-    pub(crate) engines: Engines,
+pub struct Components {
+    /// The engines that run them, and the room they have.
+    pub engines: Engines,
     cache: ComponentCache,
     compiler: Compiler,
     /// One compilation at a time, in this process and (by a lock in the cache) in all that share its cache:
@@ -44,7 +48,7 @@ impl Components {
     ///
     /// # Errors
     /// As [`Engines::shared`].
-    pub(crate) fn open(cache: &Path, compiler: Compiler) -> wasmtime::Result<Arc<Components>> {
+    pub fn open(cache: &Path, compiler: Compiler) -> wasmtime::Result<Arc<Components>> {
         Ok(Arc::new(Components {
             engines: Engines::shared()?,
             cache: ComponentCache::open(cache),
@@ -55,12 +59,12 @@ impl Components {
     }
 
     /// Bytes of a component that is compiled here.
-    pub(crate) fn component_bytes_max(&self) -> u64 {
+    pub fn component_bytes_max(&self) -> u64 {
         self.compiler.limits().component_bytes_max
     }
 
     /// One that is ready already.
-    pub(crate) fn get(&self, digest: Digest, kind: PluginKind) -> Option<Ready> {
+    pub fn get(&self, digest: Digest, kind: PluginKind) -> Option<Ready> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).get(&(digest, kind)).cloned()
     }
 
@@ -68,7 +72,7 @@ impl Components {
     ///
     /// # Errors
     /// Why the bytes do not compile, or are no component of this kind.
-    pub(crate) async fn prepare(
+    pub async fn prepare(
         self: &Arc<Self>,
         digest: Digest,
         kind: PluginKind,
@@ -116,7 +120,7 @@ impl Components {
     }
 
     /// Compiles and loads a component that is not kept.
-    pub(crate) fn try_out(&self, bytes: &[u8]) -> Result<(), String> {
+    pub fn try_out(&self, bytes: &[u8]) -> Result<(), String> {
         let (mode, code) = self.compiler.compile(bytes).map_err(|error| error.to_string())?;
         self.engines.load(mode, &code).map(drop).map_err(|error| format!("{error:?}"))
     }
@@ -145,7 +149,7 @@ impl Components {
 }
 
 /// The bindings' word for a kind.
-pub(crate) fn kind_of(kind: PluginKind) -> Kind {
+pub fn kind_of(kind: PluginKind) -> Kind {
     match kind {
         PluginKind::Harness => Kind::Harness,
         PluginKind::Tool => Kind::Tool,

@@ -7,9 +7,10 @@ use rewake_core::fact::{
 use rewake_core::ids::{Digest, Timestamp, turn_name};
 use rewake_wire::{Base64, Outcome, Part, Sender, Usage};
 
-use crate::bundle::ListedTool;
+use rewake_bundle::ListedTool;
 
-pub(crate) fn part_in(part: types::Part) -> Part {
+/// A guest's part, as entries hold it.
+pub fn part_in(part: types::Part) -> Part {
     match part {
         types::Part::Text(text) => Part::Text { text },
         types::Part::Json(json) => Part::Json { json },
@@ -20,7 +21,8 @@ pub(crate) fn part_in(part: types::Part) -> Part {
     }
 }
 
-pub(crate) fn part_out(part: &Part) -> types::Part {
+/// A part, as guests get it.
+pub fn part_out(part: &Part) -> types::Part {
     match part.clone() {
         Part::Text { text } => types::Part::Text(text),
         Part::Json { json } => types::Part::Json(json),
@@ -31,11 +33,13 @@ pub(crate) fn part_out(part: &Part) -> types::Part {
     }
 }
 
-pub(crate) fn parts_in(parts: Vec<types::Part>) -> Vec<Part> {
+/// A guest's parts, as entries hold them.
+pub fn parts_in(parts: Vec<types::Part>) -> Vec<Part> {
     parts.into_iter().map(part_in).collect()
 }
 
-pub(crate) fn parts_out(parts: &[Part]) -> Vec<types::Part> {
+/// Parts, as guests get them.
+pub fn parts_out(parts: &[Part]) -> Vec<types::Part> {
     parts.iter().map(part_out).collect()
 }
 
@@ -48,7 +52,8 @@ fn sender_out(sender: &Sender) -> types::Sender {
     }
 }
 
-pub(crate) fn outcome_out(outcome: Outcome) -> types::Outcome {
+/// A call's outcome, as guests get it.
+pub fn outcome_out(outcome: Outcome) -> types::Outcome {
     match outcome {
         Outcome::Ok => types::Outcome::Ok,
         Outcome::Error => types::Outcome::Error,
@@ -59,7 +64,7 @@ pub(crate) fn outcome_out(outcome: Outcome) -> types::Outcome {
 }
 
 /// What a step is told, as the contract says it.
-pub(crate) fn input_out(step: u32, input: &StepInput) -> harness::Input {
+pub fn input_out(step: u32, input: &StepInput) -> harness::Input {
     let messages = input.messages.iter().map(|message| harness::Message {
         id: format!("cmd_{}", message.n),
         sender: sender_out(&message.sender),
@@ -95,7 +100,7 @@ pub(crate) fn input_out(step: u32, input: &StepInput) -> harness::Input {
 ///
 /// # Errors
 /// What is wrong with it, for its author.
-pub(crate) fn next_in(next: harness::Next) -> Result<Next, String> {
+pub fn next_in(next: harness::Next) -> Result<Next, String> {
     match next {
         harness::Next::More => Ok(Next::More),
         harness::Next::Done => Ok(Next::Done),
@@ -122,7 +127,8 @@ pub(crate) fn next_in(next: harness::Next) -> Result<Next, String> {
     }
 }
 
-pub(crate) fn scope_in(scope: harness::Scope) -> Scope {
+/// What a failure of a harness ends: its turn, or its session.
+pub fn scope_in(scope: harness::Scope) -> Scope {
     match scope {
         harness::Scope::Turn => Scope::Turn,
         harness::Scope::Session => Scope::Session,
@@ -130,12 +136,12 @@ pub(crate) fn scope_in(scope: harness::Scope) -> Scope {
 }
 
 /// The digest of a whole model request.
-pub(crate) fn request_digest(request: &model::Request) -> Digest {
+pub fn request_digest(request: &model::Request) -> Digest {
     Digest::of(&serde_json::to_vec(request).expect("a request holds text, bytes and numbers"))
 }
 
 /// What came of asking a model, as the harness is told it.
-pub(crate) fn model_out(outcome: &ModelOutcome) -> Result<model::Completion, model::Error> {
+pub fn model_out(outcome: &ModelOutcome) -> Result<model::Completion, model::Error> {
     match outcome.clone() {
         ModelOutcome::Completion { model, content, finish, usage, context_tokens } => Ok(model::Completion {
             model,
@@ -178,12 +184,12 @@ fn usage_out(usage: Usage) -> model::Usage {
 }
 
 /// A seq as guests see it: the contract has no 64-bit integers, and no session is that long.
-pub(crate) fn seq_out(seq: u64) -> u32 {
+pub fn seq_out(seq: u64) -> u32 {
     u32::try_from(seq).unwrap_or(u32::MAX)
 }
 
 /// An effect class as guests see it.
-pub(crate) fn effect_out(effect: fact::Class) -> types::Effect {
+pub fn effect_out(effect: fact::Class) -> types::Effect {
     match effect {
         fact::Class::Pure => types::Effect::Pure,
         fact::Class::Idempotent => types::Effect::Idempotent,
@@ -192,7 +198,7 @@ pub(crate) fn effect_out(effect: fact::Class) -> types::Effect {
 }
 
 /// A tool as its component lists it.
-pub(crate) fn listed(def: types::ToolDef) -> ListedTool {
+pub fn listed(def: types::ToolDef) -> ListedTool {
     ListedTool {
         name: def.name,
         description: def.description,
@@ -202,7 +208,7 @@ pub(crate) fn listed(def: types::ToolDef) -> ListedTool {
 }
 
 /// An effect class as an author declares it.
-pub(crate) fn effect_in(effect: types::Effect) -> fact::Class {
+pub fn effect_in(effect: types::Effect) -> fact::Class {
     match effect {
         types::Effect::Pure => fact::Class::Pure,
         types::Effect::Idempotent => fact::Class::Idempotent,

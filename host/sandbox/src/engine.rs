@@ -28,7 +28,7 @@ const STEPS_MAX: usize = 400;
 /// Of them, tool and hook calls.
 const CALLS_MAX: usize = 500;
 /// Bytes of one linear memory: more than any limit a manifest can ask for.
-pub(crate) const MEMORY_BYTES_MAX: usize = 512 << 20;
+pub const MEMORY_BYTES_MAX: usize = 512 << 20;
 /// Fuel between two yields to other tasks: at most about a tenth of a millisecond of a guest's own
 /// computing, and few enough host calls that a deadline or an interrupt is not put off by them.
 pub(crate) const YIELD_FUEL: u64 = 100_000;
@@ -60,7 +60,7 @@ pub(crate) struct Runtime {
 
 /// Both engines, shared by every session of this process.
 #[derive(Clone)]
-pub(crate) struct Engines(Arc<Inner>);
+pub struct Engines(Arc<Inner>);
 
 struct Inner {
     plain: Runtime,
@@ -121,7 +121,7 @@ impl Engines {
     }
 
     /// Waits for room for one more instance; it is given back when the permit is dropped.
-    pub(crate) async fn admit(&self, kind: Kind) -> Option<OwnedSemaphorePermit> {
+    pub async fn admit(&self, kind: Kind) -> Option<OwnedSemaphorePermit> {
         let room = match kind {
             Kind::Harness => &self.0.steps,
             Kind::Tool | Kind::Hook => &self.0.calls,

@@ -15,14 +15,14 @@ use wasmtime::{Engine, Store, Trap};
 use crate::components::{Components, Ready, kind_of};
 use crate::engine::YIELD_FUEL;
 use crate::files::Auditor;
+use crate::http_client::{Requests, WayOut};
 use crate::logs::Logs;
-use crate::way_out::{Requests, WayOut};
 
 /// The code of what is this host's doing, not the guest's.
-pub(crate) const HOST: &str = "host";
+pub const HOST: &str = "host";
 
 /// The code of a guest that hands over more than it may.
-pub(crate) const TOO_MUCH_DATA: &str = "too_much_data";
+pub const TOO_MUCH_DATA: &str = "too_much_data";
 
 /// How long an ended call's last use of a file is waited for, so that it stands on its audit list and is not
 /// met by the next call.
@@ -30,25 +30,29 @@ const SETTLE_MAX: Duration = Duration::from_secs(2);
 
 /// How a guest's call came to an end that is not a return.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    pub(crate) how: Ending,
+pub struct Broken {
+    /// The kind of ending, as entries name it.
+    pub how: Ending,
     /// A stable word: `trapped`, `out_of_fuel`, `out_of_memory`, `too_much_data`, `timed_out`, `host`.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// For people.
-    pub(crate) detail: String,
+    pub detail: String,
 }
 
 /// What came of a call, how long it took, and what the guest said beside it.
-pub(crate) struct Ran<T> {
-    pub(crate) result: Result<T, Broken>,
-    pub(crate) ms: u64,
-    pub(crate) logs: Logs,
+pub struct Ran<T> {
+    /// What it returned, or how it ended without returning.
+    pub result: Result<T, Broken>,
+    /// Wall time in milliseconds.
+    pub ms: u64,
+    /// Its log lines and output.
+    pub logs: Logs,
     /// What it did with files.
-    pub(crate) files: FileAudit,
+    pub files: FileAudit,
     /// The requests it made.
-    pub(crate) http: Vec<HttpUse>,
+    pub http: Vec<HttpUse>,
     /// What it took.
-    pub(crate) used: Used,
+    pub used: Used,
 }
 
 /// What a guest's call took of the machine.
@@ -108,7 +112,7 @@ impl Imports for Plain {
 }
 
 /// Calls a tool.
-pub(crate) async fn call_tool(
+pub async fn call_tool(
     components: &Components,
     component: &ComponentPin,
     sandbox: Sandbox,
@@ -128,10 +132,7 @@ pub(crate) async fn call_tool(
 }
 
 /// Asks a tool component which tools it has; it gets no grants for that.
-pub(crate) async fn list_tools(
-    components: &Components,
-    component: &ComponentPin,
-) -> Ran<Vec<types::ToolDef>> {
+pub async fn list_tools(components: &Components, component: &ComponentPin) -> Ran<Vec<types::ToolDef>> {
     let ready = components.get(component.digest, PluginKind::Tool);
     let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
     let sandbox = Sandbox {
@@ -151,7 +152,7 @@ pub(crate) async fn list_tools(
 }
 
 /// Asks a hook.
-pub(crate) async fn call_hook(
+pub async fn call_hook(
     components: &Components,
     component: &ComponentPin,
     sandbox: Sandbox,
@@ -186,7 +187,7 @@ async fn run<T>(
         Ok(store) => store,
         Err(error) => {
             // The host's own paths are for its diagnostics, not for guests, models and journals.
-            warn!(component = %crate::context::full_name(component), %error, "a guest could not be prepared");
+            warn!(component = %component.full_name(), %error, "a guest could not be prepared");
             let detail = "this host could not give it its mounts".to_owned();
             let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
             let (logs, files) = (Logs::default(), FileAudit::default());
@@ -200,7 +201,7 @@ async fn run<T>(
     };
     let used = Used::of(&store, component.limits);
     if tokio::time::timeout(SETTLE_MAX, store.data_mut().settle()).await.is_err() {
-        warn!(component = %crate::context::full_name(component), "a file is still being used for an ended call");
+        warn!(component = %component.full_name(), "a file is still being used for an ended call");
     }
     let output = store.data_mut().take_output();
     let mut logs = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.logs));
@@ -227,7 +228,7 @@ async fn run<T>(
 ///
 /// # Errors
 /// If a mount cannot be opened.
-pub(crate) fn prepare(
+pub fn prepare(
     engine: &Engine,
     sandbox: &Sandbox,
     limits: GuestLimits,
@@ -248,7 +249,7 @@ fn passed(since: Instant) -> u64 {
 }
 
 /// What the end of a guest's time means.
-pub(crate) fn timed_out(timeout_ms: u64) -> Broken {
+pub fn timed_out(timeout_ms: u64) -> Broken {
     Broken {
         how: Ending::TimedOut,
         code: "timed_out",
@@ -257,7 +258,7 @@ pub(crate) fn timed_out(timeout_ms: u64) -> Broken {
 }
 
 /// What a trap means, and what to say of it.
-pub(crate) fn classify(error: &wasmtime::Error) -> Broken {
+pub fn classify(error: &wasmtime::Error) -> Broken {
     let broken = |code, detail: String| Broken { how: Ending::Trapped, code, detail };
     if let Some(over) = error.downcast_ref::<OverLimit>() {
         return broken("out_of_memory", over.to_string());
@@ -292,15 +293,15 @@ fn is_too_much_data(error: &wasmtime::Error) -> bool {
 
 /// Loading a session makes its components ready, so this is a bug; the call must still end.
 fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
-    warn!(component = %crate::context::full_name(component), "called before it was ready");
-    let detail = format!("{} is not ready on this host", crate::context::full_name(component));
+    warn!(component = %component.full_name(), "called before it was ready");
+    let detail = format!("{} is not ready on this host", component.full_name());
     let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
     let (logs, files) = (Logs::default(), FileAudit::default());
     Ran { result, ms: 0, logs, files, http: Vec::new(), used: Used::default() }
 }
 
 /// The imports of a Store, as what they were made.
-pub(crate) fn imports_of<T: Imports>(store: Store<Data>) -> Option<Box<T>> {
+pub fn imports_of<T: Imports>(store: Store<Data>) -> Option<Box<T>> {
     let imports: Box<dyn Any> = store.into_data().into_imports();
     imports.downcast().ok()
 }

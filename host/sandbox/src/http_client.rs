@@ -10,25 +10,30 @@ use rewake_core::grant::HttpGrant;
 use rewake_core::limits::cut;
 
 use crate::clock::Clock;
-use crate::config::Rules;
-use crate::egress::{Egress, HttpAnswer, HttpCall, HttpFailure, Pass, REQUESTS_MAX, URL_SHOWN_BYTES_MAX};
-use crate::lease::Held;
+use crate::lease_deadline::LeaseDeadline;
+use rewake_egress::{Egress, HttpAnswer, HttpCall, HttpFailure, Pass, REQUESTS_MAX, URL_SHOWN_BYTES_MAX};
+use rewake_policy::config::Rules;
 
 /// What a component reaches the network with.
 #[derive(Clone)]
-pub(crate) struct WayOut {
-    pub(crate) egress: Arc<Egress>,
-    pub(crate) clock: Arc<dyn Clock>,
+pub struct WayOut {
+    /// The host's HTTP client.
+    pub egress: Arc<Egress>,
+    /// The clock that the deadline is compared with.
+    pub clock: Arc<dyn Clock>,
     /// Until when the session is this host's.
-    pub(crate) held: Arc<Held>,
-    pub(crate) rules: Arc<Rules>,
-    pub(crate) bundle: String,
-    pub(crate) grants: Vec<HttpGrant>,
+    pub deadline: Arc<LeaseDeadline>,
+    /// The operator's rules, which hold the secrets.
+    pub rules: Arc<Rules>,
+    /// The bundle whose secrets are used.
+    pub bundle: String,
+    /// The requests that are granted.
+    pub grants: Vec<HttpGrant>,
 }
 
 impl WayOut {
     /// On whose account its requests go out.
-    pub(crate) fn pass<'a>(&'a self, key: Option<&'a str>) -> Pass<'a> {
+    pub fn pass<'a>(&'a self, key: Option<&'a str>) -> Pass<'a> {
         Pass { grants: &self.grants, bundle: &self.bundle, secrets: self.rules.as_ref(), key }
     }
 }
@@ -56,7 +61,7 @@ impl Requests {
     /// runs may be in the middle of many such things when it is not.
     pub(crate) async fn until_held(&self) {
         if let Some(way_out) = &self.way_out {
-            way_out.held.wait(way_out.clock.as_ref()).await;
+            way_out.deadline.wait(way_out.clock.as_ref()).await;
         }
     }
 
@@ -101,7 +106,7 @@ fn note(made: &mut HttpUse, result: &Result<HttpAnswer, HttpFailure>) {
 }
 
 /// A guest's request.
-pub(crate) fn call_in(request: http::Request) -> HttpCall {
+pub fn call_in(request: http::Request) -> HttpCall {
     let headers = request.headers.into_iter().map(|header| (header.name, header.value)).collect();
     let http::Request { method, url, body, timeout_ms, .. } = http::Request { headers: vec![], ..request };
     HttpCall { method, url, headers, body, timeout_ms }
@@ -112,12 +117,12 @@ fn answer_out(answer: HttpAnswer) -> http::Response {
 }
 
 /// Headers as guests get them.
-pub(crate) fn headers_out(headers: Vec<(String, String)>) -> Vec<http::Header> {
+pub fn headers_out(headers: Vec<(String, String)>) -> Vec<http::Header> {
     headers.into_iter().map(|(name, value)| http::Header { name, value }).collect()
 }
 
 /// Why there is no response, as guests are told it.
-pub(crate) fn failure_out(failure: HttpFailure) -> http::Error {
+pub fn failure_out(failure: HttpFailure) -> http::Error {
     match failure {
         HttpFailure::Denied(why) => http::Error::Denied(why),
         HttpFailure::TimedOut => http::Error::TimedOut,

@@ -6,7 +6,7 @@ use rewake_core::limits::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, cut}
 
 /// Lines of diagnostics, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Logs {
+pub struct Logs {
     lines: Vec<LogLine>,
     bytes: usize,
     dropped: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Keeps a line that was logged.
-    pub(crate) fn push(&mut self, level: log::Level, text: &str) {
+    pub fn push(&mut self, level: log::Level, text: &str) {
         let level = match level {
             log::Level::Debug => LogLevel::Debug,
             log::Level::Info => LogLevel::Info,
@@ -25,7 +25,7 @@ impl Logs {
     }
 
     /// Keeps what was written to the standard streams.
-    pub(crate) fn push_output(&mut self, output: &Output) {
+    pub fn push_output(&mut self, output: &Output) {
         for (level, text) in [(LogLevel::Stdout, &output.stdout), (LogLevel::Stderr, &output.stderr)] {
             for line in text.lines() {
                 self.keep(level, line);
@@ -45,7 +45,7 @@ impl Logs {
     }
 
     /// As an entry's content; none if nothing was said.
-    pub(crate) fn into_fact(self, component: &str) -> Option<LogLines> {
+    pub fn into_fact(self, component: &str) -> Option<LogLines> {
         let said = !self.lines.is_empty() || self.dropped > 0;
         said.then(|| LogLines { component: component.to_owned(), lines: self.lines, dropped: self.dropped })
     }

@@ -17,8 +17,8 @@ use rewake_core::grant::{self, FsGrant, FsSource, Grants};
 use rewake_core::ids::{Digest, SessionId};
 use tracing::warn;
 
-use crate::config::{FolderBounds, HostDir, Rules};
 use crate::workspace;
+use rewake_policy::config::{FolderBounds, HostDir, Rules};
 
 /// Bytes of a call's scratch folder, unless the operator says otherwise.
 const SCRATCH_BYTES_MAX: u64 = 256 << 20;
@@ -26,7 +26,7 @@ const SCRATCH_BYTES_MAX: u64 = 256 << 20;
 const SCRATCH_FILES_MAX: u64 = 10_000;
 
 /// The folders of one session on this host.
-pub(crate) struct Volumes {
+pub struct Volumes {
     workspace: Arc<Volume>,
     /// Where the scratch folders of calls are made.
     scratch: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct Volumes {
 
 impl Volumes {
     /// The folders of a session.
-    pub(crate) fn new(
+    pub fn new(
         data: &Path,
         session: &SessionId,
         rules: &Rules,
@@ -50,7 +50,7 @@ impl Volumes {
     }
 
     /// The same, over a workspace that stands anywhere.
-    pub(crate) fn over(
+    pub fn over(
         workspace: PathBuf,
         data: &Path,
         session: &SessionId,
@@ -70,7 +70,7 @@ impl Volumes {
     }
 
     /// Removes the scratch folders that a host left behind when it died. Only for who holds the session.
-    pub(crate) fn clear(&self, session: &SessionId) {
+    pub fn clear(&self, session: &SessionId) {
         if let Err(error) = fs::remove_dir_all(&self.scratch)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -79,7 +79,7 @@ impl Volumes {
     }
 
     /// A component's mounts: those of its pin, as far as they are granted now.
-    pub(crate) fn mounts(&self, component: &ComponentPin, now: &Grants) -> Vec<Mount> {
+    pub fn mounts(&self, component: &ComponentPin, now: &Grants) -> Vec<Mount> {
         let mounts = component.grants.fs.iter().map(|pinned| {
             let granted = now.fs.iter().find(|now| now.mount == pinned.mount && now.source == pinned.source);
             let access = granted.map_or(grant::Access::ReadOnly, |now| now.access.min(pinned.access));
@@ -139,7 +139,7 @@ fn scratch_quota(bounds: &FolderBounds) -> Quota {
 }
 
 /// The names of the bundles whose files a component of the session sees.
-pub(crate) fn bundles_seen(created: &Created) -> Vec<(&str, Digest)> {
+pub fn bundles_seen(created: &Created) -> Vec<(&str, Digest)> {
     let sees = |name: &str| {
         created.components.iter().any(|component| {
             component.bundle == name && component.grants.fs.iter().any(|fs| fs.source == FsSource::Bundle)
@@ -154,7 +154,7 @@ pub(crate) fn bundles_seen(created: &Created) -> Vec<(&str, Digest)> {
 ///
 /// # Errors
 /// If the folder cannot be written.
-pub(crate) fn lay_out(cache: &Path, digest: Digest, files: &BTreeMap<String, Vec<u8>>) -> io::Result<Volume> {
+pub fn lay_out(cache: &Path, digest: Digest, files: &BTreeMap<String, Vec<u8>>) -> io::Result<Volume> {
     let parent = cache.join("bundles");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
     let folder = parent.join(digest.to_hex());

@@ -3,6 +3,8 @@
 //! bounded: a check that takes too much is given up (ADR 10). Knows no tools.
 
 mod check;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -85,7 +85,7 @@ impl Error {
     }
 
     /// `value`, or the problems if there are any, in the order of their places.
-    pub(crate) fn unless_none<T>(mut problems: Vec<Problem>, value: Option<T>) -> Result<T, Error> {
+    pub fn unless_none<T>(mut problems: Vec<Problem>, value: Option<T>) -> Result<T, Error> {
         problems.sort_by_key(|problem| {
             problem.place.as_ref().map_or((usize::MAX, 0), |place| (place.line, place.column))
         });
@@ -103,7 +103,8 @@ impl Error {
         &self.problems
     }
 
-    pub(crate) fn into_problems(self) -> Vec<Problem> {
+    /// The problems, by place.
+    pub fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
 }
@@ -210,7 +211,7 @@ impl SourceText {
     }
 
     /// The same text, of which these bytes are never shown.
-    pub(crate) fn hiding(self, hidden: Vec<Range<usize>>) -> SourceText {
+    pub fn hiding(self, hidden: Vec<Range<usize>>) -> SourceText {
         SourceText { hidden: hidden.into(), ..self }
     }
 

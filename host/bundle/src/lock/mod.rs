@@ -13,10 +13,10 @@ use rewake_core::effect::Effect;
 use rewake_core::ids::Digest;
 
 use super::digest::shown;
-use super::error::{Error, Problem, SourceText, quote, quote_all};
 use super::load::Bundle;
 use super::names::{Name, Use};
 use rewake_core::fact::PluginKind;
+use rewake_toml::{Error, Problem, SourceText, quote, quote_all};
 
 /// The name of the lock's file in a bundle.
 pub const LOCK_FILE: &str = "bundle.lock";

@@ -7,12 +7,12 @@ use rewake_core::ids::Digest;
 use serde_spanned::Spanned;
 
 use super::{LOCK_FILE, ListedTool, Lock, LockedComponent, LockedUse, SCHEMA};
-use crate::bundle::error::{Error, Invalid, SourceText, quote};
-use crate::bundle::names::{Name, component_name, file_path, tool_name};
-use crate::bundle::reader::{self, Document, Fields};
+use crate::names::{Name, component_name, file_path, tool_name};
+use rewake_toml::{Document, Fields};
+use rewake_toml::{Error, Invalid, SourceText, quote};
 
 pub(super) fn lock(source: SourceText) -> Result<Lock, Error> {
-    let table = reader::parse(&source)?;
+    let table = rewake_toml::parse(&source)?;
     let document = Document::new(&source);
     let lock = root(&document.root(table.get_ref()));
     document.finish(lock)

@@ -1,7 +1,7 @@
 //! Writes a lock's text. Nothing in it depends on anything but the lock: no time, no place, no order of a map.
 
 use super::{LOCK_FILE, ListedTool, Lock, LockedComponent, SCHEMA};
-use crate::bundle::digest::shown;
+use crate::digest::shown;
 
 pub(super) fn text(lock: &Lock) -> String {
     let mut text = format!(

@@ -3,18 +3,18 @@
 //! Knows the table, not the component's bytes.
 
 use rewake_core::fact::{HookEvent, OnError, PluginKind};
-use rewake_core::grant::{Access, Scheme};
+use rewake_core::grant::{Access, FsSource, HostPattern, Scheme};
 use serde_spanned::Spanned;
 
 use super::super::asks::{
-    Asks, FsAsk, FsSource, HostPattern, HttpAsk, Secret, method, secret_format, secret_header,
+    Asks, FsAsk, HttpAsk, Secret, fs_source, host, method, secret_format, secret_header,
 };
-use super::super::error::{Invalid, quote, quote_all};
 use super::super::limits::MEMORY_BYTES_MAX;
 use super::super::matcher::Matcher;
 use super::super::names::{artifact_path, component_name, duration, file_path, mount_path, size_bytes};
-use super::super::reader::Fields;
 use super::{Declared, HOOK_TIMEOUT_DEFAULT, Limits, On};
+use rewake_toml::Fields;
+use rewake_toml::{Invalid, quote, quote_all};
 
 const SIZE: &str = "a size such as \"64MiB\"";
 const DURATION: &str = "a duration such as \"5s\"";
@@ -122,7 +122,7 @@ fn fs_ask(fields: Fields<'_>) -> Option<FsAsk> {
     fields.require("source", "\"workspace\"");
     fields.require("access", "\"ro\"");
     let mount = fields.parsed("mount", "a path", mount_path);
-    let source = fields.parsed("source", "a string", FsSource::parse);
+    let source = fields.parsed("source", "a string", fs_source);
     let access = fields.one_of("access", &[("ro", Access::ReadOnly), ("rw", Access::ReadWrite)]);
     let why = fields.some_text("why").map(Spanned::into_inner);
     fields.refuse_unknown(|_| None);
@@ -137,7 +137,7 @@ fn fs_ask(fields: Fields<'_>) -> Option<FsAsk> {
 fn http_ask(fields: Fields<'_>) -> Option<HttpAsk> {
     fields.require("host", "\"api.example.com\"");
     fields.require("methods", "[\"GET\"]");
-    let host = fields.parsed("host", "a host", HostPattern::parse);
+    let host = fields.parsed("host", "a host", host);
     let methods = fields.parsed_list("methods", method);
     let scheme = fields.one_of("scheme", &[("https", Scheme::Https), ("http", Scheme::Http)]);
     let scheme = scheme.map_or(Scheme::Https, Spanned::into_inner);

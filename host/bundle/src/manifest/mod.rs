@@ -15,10 +15,10 @@ use rewake_core::money::Usd;
 use serde_spanned::Spanned;
 
 use super::asks::Asks;
-use super::error::{Error, Invalid, Problem, SourceText};
 use super::matcher::Matcher;
 use super::names::{DataFiles, Name, Use};
 use super::tools::ToolPick;
+use rewake_toml::{Error, Invalid, Problem, SourceText};
 
 /// The name of the manifest's file in a bundle.
 pub const MANIFEST_FILE: &str = "bundle.toml";

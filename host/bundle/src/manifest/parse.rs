@@ -9,12 +9,12 @@ use rewake_core::fact::PluginKind;
 use serde_spanned::Spanned;
 use toml::de::DeValue;
 
-use super::super::error::{Error, Invalid, SourceText, quote, quote_all};
 use super::super::limits::COMPONENTS_MAX;
 use super::super::names::{DataFiles, Name, Use, component_name, file_path};
-use super::super::reader::{self, Document, Fields};
 use super::super::tools::ToolPick;
 use super::{API, Agent, ConfigKey, ConfigType, Declared, Instructions, Manifest, SCHEMA, component};
+use rewake_toml::{Document, Fields};
+use rewake_toml::{Error, Invalid, SourceText, quote, quote_all};
 
 /// `[bundle]`.
 struct Head {
@@ -27,7 +27,7 @@ struct Head {
 
 pub(super) fn manifest(source: SourceText) -> Result<Manifest, Error> {
     let parsed = {
-        let table = reader::parse(&source)?;
+        let table = rewake_toml::parse(&source)?;
         let document = Document::new(&source);
         let parts = root(&document.root(table.get_ref()));
         document.finish(parts)?
@@ -230,7 +230,7 @@ fn default_value(
     value: &Spanned<DeValue<'_>>,
     value_type: ConfigType,
 ) -> Option<serde_json::Value> {
-    let json = reader::scalar(value.get_ref());
+    let json = rewake_toml::scalar(value.get_ref());
     match json.filter(|json| value_type.accepts(json)) {
         Some(json) => Some(json),
         None => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::error::{Error, Invalid, SourceText, quote};
+use rewake_toml::{Error, Invalid, SourceText, quote};
 
 /// The longest that one reply may be held back, in milliseconds.
 const DELAY_MS_MAX: u64 = 10 * 60 * 1000;

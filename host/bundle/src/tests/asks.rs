@@ -3,7 +3,8 @@
 use rewake_core::grant::{Access, Scheme};
 
 use super::super::asks::{secret_format, secret_header};
-use super::super::{Asks, FsAsk, FsSource, GrantKind, HostPattern, HttpAsk};
+use super::super::{Asks, FsAsk, GrantKind, HttpAsk, fs_source};
+use rewake_core::grant::{FsSource, HostPattern};
 
 #[test]
 fn hosts_are_names_and_not_urls() {
@@ -97,10 +98,10 @@ fn a_secret_goes_into_a_header_s_value_and_nowhere_else() {
 #[test]
 fn sources_are_a_closed_set_and_host_names() {
     for text in ["workspace", "scratch", "bundle", "host:docs"] {
-        assert_eq!(FsSource::parse(text).map(|source| source.to_string()).as_deref(), Ok(text));
+        assert_eq!(fs_source(text).map(|source| source.to_string()).as_deref(), Ok(text));
     }
     for text in ["", "host:", "host:../x", "/etc", "Workspace"] {
-        assert!(FsSource::parse(text).is_err(), "{text:?}");
+        assert!(fs_source(text).is_err(), "{text:?}");
     }
 }
 

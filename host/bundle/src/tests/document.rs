@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use rewake_core::fact::PluginKind;
 
 use super::HEAD;
-use crate::bundle::Manifest;
+use crate::Manifest;
 
 /// Where every key is explained.
-const DOCUMENT: &str = include_str!("../../../../../docs/bundle-toml.md");
+const DOCUMENT: &str = include_str!("../../../../docs/bundle-toml.md");
 /// The authors' guide, whose manifests are read too.
-const GUIDE: &str = include_str!("../../../../../docs/authors.md");
+const GUIDE: &str = include_str!("../../../../docs/authors.md");
 /// A key that no table has, and that is like none.
 const WRONG: &str = "qqqqqqqqqqqq";
 

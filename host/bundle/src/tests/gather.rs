@@ -6,8 +6,9 @@ use std::path::Path;
 
 use rewake_core::ids::Digest;
 
-use super::super::{Bundle, BundleSet, Catalogue, Error, Gathering, LOCK_FILE, Locator, Lock, pack};
+use super::super::{Bundle, BundleSet, Catalogue, Gathering, LOCK_FILE, Locator, Lock, pack};
 use super::{files, lines, write};
+use rewake_toml::Error;
 
 fn manifest(name: &str, version: &str, uses: &str) -> String {
     format!(

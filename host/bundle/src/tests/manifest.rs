@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rewake_core::fact::OnError;
-use rewake_core::grant::Access;
+use rewake_core::grant::{Access, FsSource};
 use rewake_core::money::Usd;
 
 use super::super::{
-    ConfigType, FsSource, HookEvent, Instructions, Limits, Manifest, Matcher, PluginKind, ToolPick, Use,
+    ConfigType, HookEvent, Instructions, Limits, Manifest, Matcher, PluginKind, ToolPick, Use,
 };
 use super::{HEAD, lines};
 

@@ -3,6 +3,7 @@
 mod asks;
 mod component;
 mod document;
+mod fuzzing;
 mod gather;
 mod load;
 mod lock;
@@ -18,7 +19,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::{Error, PluginKind};
+use super::PluginKind;
+use rewake_toml::Error;
 
 /// A manifest's first lines; tables can follow.
 const HEAD: &str = "schema = 1\n[bundle]\nname = \"acme/word-tools\"\nversion = \"0.1.0\"\napi = \"0.1\"\n";
@@ -75,7 +77,7 @@ fn write(dir: &Path, files: &[(&str, &[u8])]) {
 
 /// Each problem as `line:column message | help`, in order.
 fn lines(error: &Error) -> Vec<String> {
-    let line = |problem: &super::Problem| {
+    let line = |problem: &rewake_toml::Problem| {
         let place = match &problem.place {
             Some(place) => format!("{}:{}", place.line, place.column),
             None => "-".to_owned(),

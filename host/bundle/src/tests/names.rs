@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::super::Manifest;
 use super::super::names::{Use, artifact_path, duration, file_path, mount_path, size_bytes, tool_name};
-use super::super::{Manifest, SourceText};
+use rewake_toml::SourceText;
 
 #[test]
 fn paths_stay_inside_the_folder() {
@@ -85,7 +86,7 @@ fn use_is_a_name_or_a_relative_path() {
 #[test]
 fn places_count_characters_and_survive_odd_spans() {
     let source = SourceText::new("x", "äö = 1\r\nb");
-    let place = |span| source.problem(span, super::super::Invalid::new("m")).place.expect("it has one");
+    let place = |span| source.problem(span, rewake_toml::Invalid::new("m")).place.expect("it has one");
     let second = place(2..4);
     assert_eq!((second.line, second.column, second.width, second.text.as_str()), (1, 2, 1, "äö = 1"));
     let inside_a_character = place(1..3);

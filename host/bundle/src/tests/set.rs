@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{Bundle, BundleSet, Catalogue, Error, Gathering, Locator, Offer, PluginKind};
+use super::super::{Bundle, BundleSet, Catalogue, Gathering, Locator, Offer, PluginKind};
 use super::{files, lines, plugin, write};
+use rewake_toml::Error;
 
 /// The set of the bundle in `root`, those in `with` beside it, and all that they use; with nothing installed.
 fn load_set(root: &Path, with: &[PathBuf]) -> Result<BundleSet, Error> {

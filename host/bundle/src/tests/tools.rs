@@ -2,8 +2,9 @@
 
 use serde_spanned::Spanned;
 
-use super::super::{Chosen, Error, Manifest, Name, Offer, select};
+use super::super::{Chosen, Manifest, Name, Offer, select};
 use super::{HEAD, lines};
+use rewake_toml::Error;
 
 fn name(text: &str) -> Name {
     text.parse().expect("the test's own name is well-formed")
@@ -75,7 +76,7 @@ fn a_rename_tells_two_tools_apart() {
 
 #[test]
 fn without_picks_the_bundle_s_own_tools_are_meant() {
-    let source = super::super::SourceText::new("bundle.toml", HEAD);
+    let source = rewake_toml::SourceText::new("bundle.toml", HEAD);
     let chosen = select(None, &source, &name("rewake/files"), &offers()).unwrap();
     let names: Vec<&str> = chosen.iter().map(|chosen| chosen.name.as_str()).collect();
     assert_eq!(names, ["list_files", "read_file"]);

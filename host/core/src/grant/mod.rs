@@ -1,9 +1,13 @@
 //! Grants: what a component may use. Deny is the absence of a grant.
 
+mod host;
+
 use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+
+pub use host::{HostPattern, InvalidHost};
 
 /// What a component may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +197,31 @@ impl Scheme {
             Scheme::Http => 80,
         }
     }
+}
+
+/// Headers that say where a request goes, where it ends, who else may see it, or in which form the response comes:
+/// a secret in one of these could leave by it, or come back unseen.
+const NOT_FOR_SECRETS: [&str; 14] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "idempotency-key",
+    "if-range",
+    "keep-alive",
+    "range",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether a secret may go into a header. The name is a token (RFC 9110, 5.6.2); case does not matter.
+pub fn can_carry_secret(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    !NOT_FOR_SECRETS.contains(&header.as_str()) && !header.starts_with("proxy-")
 }
 
 /// Whether every host of one pattern is a host of another: `api.example.com` of `*.example.com`. An address is

@@ -73,7 +73,7 @@ async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<String>>>, answer: Ar
 }
 
 /// A whole request; none, if who sends it goes away before.
-pub(crate) async fn request(stream: &mut TcpStream) -> Option<String> {
+async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4 << 10];
     loop {

@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use super::tls::{Authority, YEAR_FAR, secure};
 use super::*;
-use crate::egress::{ModelAddress, NotOfTheInternet};
+use crate::{ModelAddress, NotOfTheInternet};
 
 async fn ask(egress: &Egress, base_url: &str) -> Result<String, reqwest::Error> {
     let address = ModelAddress::parse(base_url).unwrap();

@@ -6,7 +6,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, crypto, version};
 
 use super::*;
-use crate::egress::authorities;
+use crate::authorities;
 
 /// An authority of this test's own.
 pub(super) struct Authority {

@@ -20,7 +20,7 @@ use super::after::after;
 use super::spec::Spec;
 use super::stream::Trouble;
 use super::{Attempt, Bill};
-use crate::egress::{NotOfTheInternet, Scrubber};
+use rewake_egress::{NotOfTheInternet, Scrubber};
 
 /// Bytes of a provider's own words, and of those that are read to find them.
 const SAID_BYTES_MAX: usize = 500;

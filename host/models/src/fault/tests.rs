@@ -5,10 +5,10 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 
 use super::*;
-use crate::providers::spec::Protocol;
+use crate::spec::Protocol;
 
 fn spec() -> Spec {
-    crate::providers::fuzzing::spec(Protocol::Anthropic)
+    crate::fuzzing::spec(Protocol::Anthropic)
 }
 
 fn status(status: u16, body: &str) -> Attempt {

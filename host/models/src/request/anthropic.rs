@@ -4,7 +4,7 @@ use rewake_bindings::model::{Request, Role};
 use serde_json::{Map, Value, json};
 
 use super::{Message, Piece, outcome_words, schema};
-use crate::providers::spec::Spec;
+use crate::spec::Spec;
 
 /// Writes system text, messages and tools.
 pub(super) fn write(

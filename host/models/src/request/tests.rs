@@ -7,8 +7,8 @@ use rewake_bindings::types::{Blob, BlobRef, Effect, ToolDef, ToolUse};
 use serde_json::json;
 
 use super::*;
-use crate::config::Rules;
-use crate::providers::{Way, spec};
+use crate::{Way, spec};
+use rewake_policy::config::Rules;
 
 /// The model of `[models.m]` with these lines.
 fn model(lines: &str) -> std::sync::Arc<Spec> {

@@ -12,7 +12,7 @@ use super::shape::{Kept as _, MessageBlob, OptionsBlob, ToolsBlob};
 
 /// Where a request first differs from the one that an entry announces; none, where that cannot be told any more:
 /// it is not kept, or not as it was.
-pub(crate) async fn difference(
+pub async fn difference(
     store: &dyn Store,
     project: &str,
     seq: u64,

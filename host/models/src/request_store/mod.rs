@@ -18,23 +18,24 @@ use rewake_core::ids::Digest;
 use rewake_store::Blob;
 use serde::Serialize;
 
-pub(crate) use self::differing::difference;
+pub use self::differing::difference;
 pub use self::read::{NotSent, Sent, read, requests_near};
 pub use self::shape::{Content, Message, Options, Role, Tool};
 use self::shape::{ListBlob, MessageBlob, OptionsBlob, ToolsBlob};
 
 /// A request, cut into what is kept of it.
-pub(crate) struct Pieces {
-    pub(crate) stored: Stored,
+pub struct Pieces {
+    /// The digests that the entry names.
+    pub stored: Stored,
     /// What the first n messages come to, from none of them to all.
     through: Vec<Digest>,
     /// What is not in the store, as far as is known: what is there already is not written again.
-    pub(crate) blobs: Vec<Blob>,
+    pub blobs: Vec<Blob>,
 }
 
 impl Pieces {
     /// Cuts a request; `asked` knows which lists the store holds.
-    pub(crate) fn of(request: &Request, asked: &Asked) -> Pieces {
+    pub fn of(request: &Request, asked: &Asked) -> Pieces {
         let messages: Vec<Blob> =
             request.messages.iter().map(|message| blob(&MessageBlob::of(message))).collect();
         let through = through(messages.iter().map(|message| message.digest));
@@ -66,7 +67,7 @@ impl Pieces {
     }
 
     /// What the first so many messages come to; none, if there are not so many.
-    pub(crate) fn through(&self, messages: u32) -> Option<Digest> {
+    pub fn through(&self, messages: u32) -> Option<Digest> {
         self.through.get(messages as usize).copied()
     }
 }

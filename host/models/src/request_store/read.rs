@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::shape::{ListBlob, Message, MessageBlob, Options, OptionsBlob, Tool, ToolsBlob, request, unpack};
 use super::through;
-use crate::convert::request_digest;
+use rewake_sandbox::convert::request_digest;
 
 /// Bytes of one request's blobs together.
 const SENT_BYTES_MAX: usize = 4 * PAYLOAD_BYTES_MAX;

@@ -6,7 +6,7 @@ use rewake_core::ids::Digest;
 use rewake_wire::{Outcome, Part};
 use serde::{Deserialize, Serialize};
 
-use crate::convert::{effect_in, effect_out, outcome_out, part_in, part_out, parts_out};
+use rewake_sandbox::convert::{effect_in, effect_out, outcome_out, part_in, part_out, parts_out};
 
 /// The version that is written.
 const VERSION: u32 = 1;

@@ -10,8 +10,7 @@ use rewake_store::{Blobs as _, MemoryStore};
 
 use super::read::{NotSent, of};
 use super::{Pieces, Sent};
-use crate::PROJECT;
-use crate::convert::request_digest;
+use rewake_sandbox::convert::request_digest;
 
 fn text(role: Role, text: &str) -> Message {
     Message { role, content: vec![Content::Part(Part::Text(text.to_owned()))] }
@@ -32,6 +31,8 @@ fn request(messages: &[Message]) -> Request {
         options: None,
     }
 }
+
+const PROJECT: &str = "default";
 
 /// Every kind of content.
 fn full() -> Vec<Message> {

@@ -5,8 +5,8 @@ use rewake_wire::{Part, Usage};
 use serde_json::Value;
 
 use super::{Answer, BLOCKS_MAX, Reader, Room, Trouble, input, json, malformed};
-use crate::providers::Delta;
-use crate::providers::request::Maker;
+use crate::Delta;
+use crate::request::Maker;
 
 /// What has come so far.
 #[derive(Default)]

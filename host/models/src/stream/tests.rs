@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::providers::fuzzing::spec;
+use crate::fuzzing::spec;
 
 fn maker(protocol: Protocol) -> Maker {
     Maker::of(&spec(protocol))

@@ -124,7 +124,7 @@ async fn reasoning_goes_round_byte_for_byte() {
     let server = Server::streaming(&frames()).await;
     let (content, ..) = completion(Bench::at("anthropic", &server).ask(&hello()).await.0);
     let said = content.into_iter().map(|content| match content {
-        ModelContent::Part(part) => Content::Part(crate::convert::part_out(&part)),
+        ModelContent::Part(part) => Content::Part(rewake_sandbox::convert::part_out(&part)),
         ModelContent::Thinking(json) => Content::Thinking(json),
         ModelContent::ToolUse { id, name, input } => {
             Content::ToolUse(rewake_bindings::types::ToolUse { id, name, input })

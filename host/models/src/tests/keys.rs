@@ -87,9 +87,7 @@ async fn a_proxy_of_the_environment_is_not_asked() {
     }
     let proxy = Server::answering("502 Bad Gateway", "", "").await;
     let mut inside = tokio::process::Command::new(std::env::current_exe().unwrap());
-    inside
-        .args(["--exact", "providers::tests::keys::a_proxy_of_the_environment_is_not_asked"])
-        .env(INSIDE, "1");
+    inside.args(["--exact", "tests::keys::a_proxy_of_the_environment_is_not_asked"]).env(INSIDE, "1");
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
         inside.env(name, format!("http://{}", proxy.address));
         inside.env(name.to_lowercase(), format!("http://{}", proxy.address));

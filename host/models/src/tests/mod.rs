@@ -17,15 +17,14 @@ use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::Usage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::ask::{Ask, Patience};
 use super::shown::tests::Pieces;
 use super::{Attempt, Bill, Delta, Deltas, Way, spec};
-use crate::config::Rules;
-use crate::egress::tests::request;
-use crate::egress::{Egress, HttpLimits};
+use rewake_egress::{Egress, HttpLimits};
+use rewake_policy::config::Rules;
 
 /// The key that tests send and look for.
 const KEY: &str = "sk-canary-7f3a9b";
@@ -250,4 +249,23 @@ fn text(text: &str) -> ModelContent {
 
 fn tool(id: &str, name: &str, input: &str) -> ModelContent {
     ModelContent::ToolUse { id: id.into(), name: name.into(), input: input.into() }
+}
+
+/// A whole request; none, if who sends it goes away before.
+async fn request(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4 << 10];
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                return Some(text);
+            }
+        }
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
 }

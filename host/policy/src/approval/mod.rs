@@ -6,9 +6,9 @@ mod tests;
 
 use rewake_core::grant::{Access, FsSource, Grants, HttpGrant};
 
-use crate::bundle::{Bundle, Component};
 use crate::config::{HostDir, Rules};
 use crate::grants;
+use rewake_bundle::{Bundle, Component};
 
 /// What a bundle asks for, as rules would allow it; each once.
 pub fn lines(bundle: &Bundle) -> Vec<String> {

@@ -21,17 +21,18 @@ use std::time::Duration;
 use rewake_core::fact::{Created, PluginKind};
 use rewake_core::grant::{Access, FsSource, Scheme};
 use rewake_core::ids::Digest;
-use tokio_rustls::rustls::pki_types::CertificateDer;
+use rewake_egress::CertificateDer;
 
-use crate::bundle::{Error, HostPattern, Invalid, SourceText};
-use crate::compiler::CompileLimits;
-use crate::egress::{HttpLimits, Secret, Secrets, authorities};
+use crate::limits::CompileLimits;
+use rewake_core::grant::HostPattern;
+use rewake_egress::{HttpLimits, Secret, Secrets, authorities};
+use rewake_toml::{Error, Invalid, SourceText};
 
 pub use allow::{allowances, append_allow};
 pub use file::RulesFile;
-pub(crate) use file::Watch;
+pub use file::Watch;
 pub use models::{KeySource, Model, Provider, Thinking};
-pub(crate) use value::{Unset, exposed, values};
+pub use value::{Unset, exposed, values};
 
 /// The file in the data folder that is read if no other is named.
 pub const RULES_FILE: &str = "rewake.toml";
@@ -58,7 +59,7 @@ pub struct Rules {
     /// Authorities that are trusted beside those that are built in. Read when the host is opened.
     pub ca_file: Option<CaFile>,
     /// What is unsafe about the file, for whoever can change that.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// A file with certificates of authorities, as PEM.
@@ -169,7 +170,7 @@ pub struct HttpBounds {
 
 impl CompileBounds {
     /// The bounds in force: the operator's, else the others.
-    pub(crate) fn over(&self, own: CompileLimits) -> CompileLimits {
+    pub fn over(&self, own: CompileLimits) -> CompileLimits {
         let cpu_s_max = self.cpu_max.map_or(own.cpu_s_max, |time| time.as_secs().max(1));
         CompileLimits {
             component_bytes_max: self.component_bytes_max.unwrap_or(own.component_bytes_max),
@@ -186,7 +187,7 @@ impl CompileBounds {
 
 impl HttpBounds {
     /// The bounds in force: the operator's, else the others.
-    pub(crate) fn over(&self, own: HttpLimits) -> HttpLimits {
+    pub fn over(&self, own: HttpLimits) -> HttpLimits {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         HttpLimits {
             request_bytes_max: self.request_bytes_max.map_or(own.request_bytes_max, bytes),
@@ -276,8 +277,8 @@ impl Rules {
     }
 
     /// A problem with what is written about a hook.
-    pub(crate) fn hook_problem(&self, hook: &OperatorHook, message: String, help: &str) -> Error {
-        let invalid = crate::bundle::Invalid::new(message).help(help);
+    pub fn hook_problem(&self, hook: &OperatorHook, message: String, help: &str) -> Error {
+        let invalid = rewake_toml::Invalid::new(message).help(help);
         self.source.problem(hook.span.clone(), invalid).into()
     }
 
@@ -285,7 +286,7 @@ impl Rules {
     ///
     /// # Errors
     /// The file that holds them cannot be read, or holds something else.
-    pub(crate) fn authorities(&self) -> Result<Vec<CertificateDer<'static>>, Error> {
+    pub fn authorities(&self) -> Result<Vec<CertificateDer<'static>>, Error> {
         let Some(file) = &self.ca_file else { return Ok(Vec::new()) };
         let read = value::read_file(&file.path, CA_BYTES_MAX).and_then(|bytes| authorities(&bytes));
         read.map_err(|why| {
@@ -297,7 +298,7 @@ impl Rules {
 
     /// Whether a session with these pins runs by them as by others: with the same grants, the same directories
     /// behind them, the same models, and the same values of configuration.
-    pub(crate) fn is_same_for(&self, created: &Created, other: &Rules) -> bool {
+    pub fn is_same_for(&self, created: &Created, other: &Rules) -> bool {
         let values = |rules: &Rules, bundle: &str| -> Vec<(String, From)> {
             let settings = rules.config.get(bundle).into_iter().flatten();
             settings.map(|(key, setting)| (key.clone(), setting.from.clone())).collect()

@@ -10,9 +10,9 @@ use serde_spanned::Spanned;
 
 use super::parse::{count_of, place, time};
 use super::{From, value};
-use crate::bundle::reader::Fields;
-use crate::bundle::{Invalid, quote};
-use crate::egress::{ModelAddress, Secret};
+use rewake_egress::{ModelAddress, Secret};
+use rewake_toml::Fields;
+use rewake_toml::{Invalid, quote};
 
 /// Tokens that a model's bounds may be.
 const TOKENS_MAX: u64 = 100_000_000;

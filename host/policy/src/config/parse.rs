@@ -16,11 +16,9 @@ use super::{
     Allow, AllowedAsk, Bounds, CaFile, CompileBounds, FolderBounds, From, HookBundle, HostDir, HttpBounds,
     Limits, Model, OperatorHook, Rules, Setting, models,
 };
-use crate::bundle::reader::{self, Document, Fields};
-use crate::bundle::{
-    Error, FsSource, HostPattern, Invalid, Name, SourceText, component_name, duration, method, quote,
-    size_bytes,
-};
+use rewake_bundle::{Name, component_name, duration, method, size_bytes};
+use rewake_toml::{Document, Fields};
+use rewake_toml::{Error, Invalid, SourceText, quote};
 
 const SIZE: &str = "a size such as \"64MiB\"";
 const DURATION: &str = "a duration such as \"5s\"";
@@ -29,11 +27,11 @@ pub(super) fn rules(text: &str, file: &Path) -> Result<Rules, Error> {
     let shown = file.display().to_string();
     // Broken TOML may show anything anywhere; of a whole one it is known where values of configuration are.
     let broken = SourceText::new(shown.as_str(), text).hiding(values_of_lines(text));
-    let hidden = config_spans(reader::parse(&broken)?.get_ref());
+    let hidden = config_spans(rewake_toml::parse(&broken)?.get_ref());
     let source = SourceText::new(shown, text).hiding(hidden);
     let folder = file.parent().unwrap_or(Path::new("."));
     let parsed = {
-        let table = reader::parse(&source)?;
+        let table = rewake_toml::parse(&source)?;
         let document = Document::new(&source);
         let parts = root(&document.root(table.get_ref()), folder);
         document.finish(Some(parts))?
@@ -121,7 +119,7 @@ fn egress(fields: &Fields<'_>, folder: &Path) -> Option<CaFile> {
 fn dirs(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, HostDir> {
     let mut dirs = BTreeMap::new();
     for (name, fields) in table.named_tables() {
-        if FsSource::parse(&format!("host:{}", name.get_ref())).is_err() {
+        if rewake_bundle::fs_source(&format!("host:{}", name.get_ref())).is_err() {
             let invalid = Invalid::new(format!("{} is not a name for a directory", quote(name.get_ref())));
             table.report(name.span(), invalid.help("use up to 64 letters, digits, `-` and `_`"));
         }
@@ -207,7 +205,7 @@ pub(super) fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
             "rw" => Access::ReadWrite,
             _ => return Err(refuse()),
         };
-        let source = crate::grants::source(&FsSource::parse(source)?);
+        let source = rewake_bundle::fs_source(source)?;
         return Ok(AllowedAsk::Fs(source, access));
     }
     let rest = text.strip_prefix("http:").ok_or_else(refuse)?;
@@ -216,7 +214,7 @@ pub(super) fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
         None => (Scheme::Https, rest),
     };
     let (host, verb) = rest.rsplit_once(':').ok_or_else(refuse)?;
-    Ok(AllowedAsk::Http(scheme, HostPattern::parse(host)?, method(verb)?))
+    Ok(AllowedAsk::Http(scheme, rewake_bundle::host(host)?, method(verb)?))
 }
 
 fn config(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, BTreeMap<String, Setting>> {
@@ -253,7 +251,7 @@ fn from<'a>(fields: &Fields<'a>, key: &str, value: &'a Spanned<DeValue<'a>>, fol
             }
         };
     }
-    match reader::scalar(value.get_ref()) {
+    match rewake_toml::scalar(value.get_ref()) {
         Some(json) => Some(From::Here(json)),
         None => {
             let message = format!("{} is no value that configuration can have", quote(key));

@@ -5,23 +5,26 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::{From, Rules, Setting};
-use crate::bundle::{Bundle, ConfigKey, ConfigType, Error, Invalid, Problem, nearest, quote, quote_all};
+use rewake_bundle::{Bundle, ConfigKey, ConfigType};
+use rewake_toml::{Error, Invalid, Problem, nearest, quote, quote_all};
 
 /// Bytes of a value.
 const VALUE_BYTES_MAX: u64 = 64 << 10;
 
 /// Keys that must have a value and have none; and the lines that would set them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unset {
-    pub(crate) keys: Vec<String>,
-    pub(crate) lines: String,
+pub struct Unset {
+    /// The keys without a value.
+    pub keys: Vec<String>,
+    /// The lines of rewake.toml that would set them.
+    pub lines: String,
 }
 
 /// The values of a bundle that its guests may see: JSON text. Sensitive ones are checked and left out.
 ///
 /// # Errors
 /// What is wrong with what the operator sets, at its place; then what is not set and must be.
-pub(crate) fn values(rules: &Rules, bundle: &Bundle) -> Result<Result<String, Unset>, Error> {
+pub fn values(rules: &Rules, bundle: &Bundle) -> Result<Result<String, Unset>, Error> {
     let declared = &bundle.manifest().config;
     let name = bundle.name().as_str();
     let mut problems: Vec<Problem> = Vec::new();
@@ -83,7 +86,7 @@ pub(crate) fn values(rules: &Rules, bundle: &Bundle) -> Result<Result<String, Un
 }
 
 /// What is unsafe about where the operator keeps a bundle's sensitive values, a line each.
-pub(crate) fn exposed(rules: &Rules, bundle: &Bundle) -> Vec<String> {
+pub fn exposed(rules: &Rules, bundle: &Bundle) -> Vec<String> {
     let sensitive = bundle.manifest().config.iter().filter(|(_, declared)| declared.sensitive);
     sensitive.filter_map(|(key, _)| super::file::exposed(rules, bundle.name().as_str(), key)).collect()
 }

@@ -11,8 +11,7 @@ use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _, Permissions, Perm
 use rewake_core::ids::Digest;
 use thiserror::Error;
 
-use super::{Baseline, Change, Thing, Tree, changes, copied, scan};
-use crate::workspace::stays_inside;
+use super::{Baseline, Change, Thing, Tree, changes, copied, scan, stays_inside};
 
 /// How the folder begins in which new files are made ready.
 const READY: &str = ".rewake-apply-";

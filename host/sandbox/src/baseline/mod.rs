@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, PermissionsExt as _};
@@ -220,6 +220,22 @@ pub fn read(folder: &Path, path: &str, bytes_max: u64) -> std::io::Result<Option
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= bytes_max).then_some(bytes))
+}
+
+/// Whether a link at `inside` whose text is `text` leads to a path inside the tree, by its text alone.
+/// `..` after a name is refused, because the name may be a link itself and lead elsewhere than up.
+pub(crate) fn stays_inside(inside: &Path, text: &Path) -> bool {
+    let mut depth = inside.components().count().saturating_sub(1);
+    let mut named = false;
+    for component in text.components() {
+        match component {
+            Component::Normal(_) => named = true,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 && !named => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    true
 }
 
 #[cfg(test)]

@@ -178,3 +178,20 @@ fn no_link_leads_out() {
     assert!(place.apply().is_err());
     assert!(!place.at("outside/new.txt").exists());
 }
+
+#[test]
+fn links_are_judged_by_their_text() {
+    for (inside, text, expected) in [
+        ("a", "b", true),
+        ("a", "../b", false),
+        ("s/a", "../b", true),
+        ("s/a", "../../b", false),
+        ("a", "/b", false),
+        ("a", "b/../../c", false),
+        // `d -> .` and `up -> d/..` would lead out together.
+        ("up", "d/..", false),
+        ("s/a", "../d/..", false),
+    ] {
+        assert_eq!(stays_inside(Path::new(inside), Path::new(text)), expected, "{inside} {text}");
+    }
+}

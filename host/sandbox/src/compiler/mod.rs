@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
+pub use rewake_policy::limits::CompileLimits;
 use thiserror::Error;
 
 pub use self::child::compile_for_parent;
@@ -40,30 +41,6 @@ const REFUSED: u8 = 3;
 /// The signal of a process whose processor time is up.
 const SIGXCPU: i32 = 24;
 
-/// What compiling one component may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompileLimits {
-    /// Bytes of the component.
-    pub component_bytes_max: u64,
-    /// Seconds of processor time, all threads together.
-    pub cpu_s_max: u64,
-    /// Bytes of address space.
-    pub memory_bytes_max: u64,
-    /// Milliseconds of wall time.
-    pub time_ms_max: u64,
-}
-
-impl Default for CompileLimits {
-    fn default() -> Self {
-        CompileLimits {
-            component_bytes_max: crate::bundle::limits::COMPONENT_BYTES_MAX,
-            cpu_s_max: 60,
-            memory_bytes_max: 2 << 30,
-            time_ms_max: 300_000,
-        }
-    }
-}
-
 /// Why there is no machine code.
 #[derive(Debug, Error)]
 pub(crate) enum CompileError {
@@ -85,7 +62,7 @@ pub(crate) enum CompileError {
 
 /// Makes machine code of components.
 #[derive(Clone, Debug)]
-pub(crate) struct Compiler {
+pub struct Compiler {
     program: Option<PathBuf>,
     limits: CompileLimits,
 }
@@ -93,7 +70,7 @@ pub(crate) struct Compiler {
 impl Compiler {
     /// With the program to be started; none: it compiles in this process, where only the component's size
     /// is limited.
-    pub(crate) fn new(program: Option<PathBuf>, limits: CompileLimits) -> Self {
+    pub fn new(program: Option<PathBuf>, limits: CompileLimits) -> Self {
         Compiler { program, limits }
     }
 
@@ -227,7 +204,7 @@ fn unframe(mut bytes: Vec<u8>) -> Result<(Mode, Vec<u8>), CompileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::CompileBounds;
+    use rewake_policy::config::CompileBounds;
 
     #[test]
     fn an_artifact_crosses_whole_or_not_at_all() {

@@ -11,7 +11,7 @@ use rewake_wire::Base64;
 pub(crate) use audit::Auditor;
 
 /// A use, as a step's observation.
-pub(crate) fn observed_in(asked: &bindings::FileUse, answer: &bindings::FileAnswer) -> FileObserved {
+pub fn observed_in(asked: &bindings::FileUse, answer: &bindings::FileAnswer) -> FileObserved {
     FileObserved {
         op: op_in(asked.op),
         path: asked.path.clone(),
@@ -21,7 +21,8 @@ pub(crate) fn observed_in(asked: &bindings::FileUse, answer: &bindings::FileAnsw
     }
 }
 
-pub(crate) fn op_in(op: bindings::FileOp) -> FileOp {
+/// A file operation, as entries name it.
+pub fn op_in(op: bindings::FileOp) -> FileOp {
     match op {
         bindings::FileOp::Open => FileOp::Open,
         bindings::FileOp::Stat => FileOp::Stat,
@@ -73,7 +74,7 @@ fn answer_in(op: bindings::FileOp, answer: &bindings::FileAnswer) -> FileAnswer 
 }
 
 /// A recorded answer, as the guest gets it.
-pub(crate) fn answer_out(op: FileOp, answer: FileAnswer) -> bindings::FileAnswer {
+pub fn answer_out(op: FileOp, answer: FileAnswer) -> bindings::FileAnswer {
     match answer {
         FileAnswer::Done => bindings::FileAnswer::Done,
         FileAnswer::Opened(directory) => bindings::FileAnswer::Opened { directory },

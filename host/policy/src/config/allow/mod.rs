@@ -16,7 +16,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 
 use super::file::{BYTES_MAX, load};
 use super::{Allow, AllowedAsk, Limits, Rules};
-use crate::bundle::Error;
+use rewake_toml::Error;
 
 /// As rules write it.
 impl fmt::Display for AllowedAsk {

@@ -11,7 +11,7 @@ use rewake_core::grant::Access;
 use tracing::warn;
 
 use super::{From, HookBundle, KeySource, RULES_FILE, Rules, value};
-use crate::bundle::Error;
+use rewake_toml::Error;
 
 /// Bytes of the file.
 pub(super) const BYTES_MAX: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub struct RulesFile {
 
 /// Looks whether the file has changed since it was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     file: RulesFile,
     stamp: Stamp,
 }
@@ -45,13 +45,13 @@ struct Stamp(Option<[i128; 5]>);
 
 impl Watch {
     /// From now on. What is read of the file afterwards is not older.
-    pub(crate) fn of(file: &RulesFile) -> Watch {
+    pub fn of(file: &RulesFile) -> Watch {
         Watch { file: file.clone(), stamp: file.stamp() }
     }
 
     /// The rules, if the file has changed since it was last looked at. Rules that cannot be read, such as
     /// those of a file that is being written, change nothing until they can be; loading refuses them.
-    pub(crate) fn changed(&mut self) -> Option<Rules> {
+    pub fn changed(&mut self) -> Option<Rules> {
         let stamp = self.file.stamp();
         if stamp == self.stamp {
             return None;

@@ -8,8 +8,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::bundle::Bundle;
 use crate::config::exposed;
+use rewake_bundle::Bundle;
 
 /// A folder with a data folder, a folder of compiled components, and another one.
 struct Places(TempDir);

@@ -9,14 +9,14 @@ use rewake_core::grant::{Access, FsSource, Scheme};
 use rewake_core::ids::Digest;
 
 use super::*;
-use crate::bundle::Bundle;
+use rewake_bundle::Bundle;
 
 mod models;
 
 const FILE: &str = "/etc/rewake/rewake.toml";
 const CANARY: &str = "canary-7d1f";
 /// Where every key is explained.
-const DOCUMENT: &str = include_str!("../../../../docs/rewake-toml.md");
+const DOCUMENT: &str = include_str!("../../../../../docs/rewake-toml.md");
 
 fn rules(text: &str) -> Rules {
     Rules::parse(text, Path::new(FILE)).unwrap_or_else(|error| panic!("{error}"))

@@ -28,27 +28,27 @@ const OLD: &str = "old";
 const BASELINE: &str = "baseline.json";
 
 /// What is to be brought into a workspace.
-pub(crate) struct Bring {
+pub struct Bring {
     /// The data folder.
-    pub(crate) data: PathBuf,
+    pub data: PathBuf,
     /// Whose workspace.
-    pub(crate) session: SessionId,
+    pub session: SessionId,
     /// The lease under which it is done: what is made has its number, so that nobody takes it for another's.
-    pub(crate) epoch: u64,
+    pub epoch: u64,
     /// The folder that it comes from.
-    pub(crate) from: PathBuf,
+    pub from: PathBuf,
     /// Whether everything that the workspace holds goes.
-    pub(crate) replaces: bool,
+    pub replaces: bool,
     /// What the workspace may hold.
-    pub(crate) quota: Quota,
+    pub quota: Quota,
 }
 
 /// An import that is made, on the disk, and not in its place.
-pub(crate) struct Staged {
+pub struct Staged {
     /// What came.
-    pub(crate) copied: Copied,
+    pub copied: Copied,
     /// Of all that the workspace will hold.
-    pub(crate) tree: Digest,
+    pub tree: Digest,
     folder: PathBuf,
     data: PathBuf,
     session: SessionId,
@@ -58,7 +58,7 @@ pub(crate) struct Staged {
 ///
 /// # Errors
 /// If something cannot be read or written, or the workspace would hold too much; nothing is then left of it.
-pub(crate) fn stage(bring: &Bring) -> Result<Staged, WorkspaceError> {
+pub fn stage(bring: &Bring) -> Result<Staged, WorkspaceError> {
     let folder = imports(&bring.data, &bring.session).join(bring.epoch.to_string());
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join(TREE));
     made.map_err(|source| WorkspaceError::Io { path: folder.clone(), source })?;
@@ -184,14 +184,14 @@ impl Staged {
     ///
     /// # Errors
     /// If that cannot be done now; [`settle`] does it later.
-    pub(crate) fn put(&self) -> Result<(), WorkspaceError> {
+    pub fn put(&self) -> Result<(), WorkspaceError> {
         put(&self.data, &self.session, &self.folder)?;
         discard(&self.data, &self.folder);
         Ok(())
     }
 
     /// Removes it; nothing must have announced it.
-    pub(crate) fn discard(&self) {
+    pub fn discard(&self) {
         discard(&self.data, &self.folder);
     }
 }
@@ -201,11 +201,7 @@ impl Staged {
 ///
 /// # Errors
 /// If something cannot be moved: the session must then not be taken up.
-pub(crate) fn settle(
-    data: &Path,
-    session: &SessionId,
-    announced: Option<Digest>,
-) -> Result<(), WorkspaceError> {
+pub fn settle(data: &Path, session: &SessionId, announced: Option<Digest>) -> Result<(), WorkspaceError> {
     let parent = imports(data, session);
     let io = |source| WorkspaceError::Io { path: parent.clone(), source };
     let found = match fs::read_dir(&parent) {
