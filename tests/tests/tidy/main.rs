@@ -17,6 +17,7 @@ mod shapes;
 mod text;
 mod tree;
 mod wit;
+mod words;
 
 use tree::{Tree, assert_none};
 
@@ -90,6 +91,14 @@ fn examples_are_small_and_tested() {
     let of_examples = tree.present.iter().filter(|path| path.starts_with("examples/"));
     let files: Vec<(&str, String)> = of_examples.map(|path| (path.as_str(), tree.text(path))).collect();
     assert_none(examples::small(&files));
+}
+
+#[test]
+fn documents_use_the_words_of_the_field() {
+    let tree = Tree::read();
+    let documents = tree.present.iter().filter(|path| tree::has_extension(path, "md"));
+    let documents = documents.filter(|path| !path.starts_with("host/adr/"));
+    assert_none(documents.flat_map(|path| words::in_prose(path, &tree.text(path))));
 }
 
 #[test]
