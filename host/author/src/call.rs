@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rewake_runtime::bundle::{Bundle, Invalid};
-use rewake_runtime::grants::Asked;
+use rewake_bundle::Bundle;
+use rewake_policy::grants::Asked;
 use rewake_runtime::host::solo::{Called, SoloGrants};
-use rewake_runtime::workspace::{self, Copied, WorkspaceError};
 use rewake_runtime::{Host, HostError};
+use rewake_sandbox::workspace::{self, Copied, WorkspaceError};
+use rewake_toml::Invalid;
 use tempfile::TempDir;
 use thiserror::Error;
 

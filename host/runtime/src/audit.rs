@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::context::SessionContext;
 use crate::event::Port;
 use crate::load::{Unreadable, fold_whole};
+use crate::record::Recording;
 use crate::spending::Spending;
 use crate::step::{self, Ended, StepRun};
 
@@ -154,19 +155,17 @@ async fn one(
     // Nobody listens: whatever is not recorded ends the step.
     let (port, events) = Port::open();
     drop(events);
-    let run = StepRun {
-        cx: cx.clone(),
+    let recording = Recording {
         place: recorded.place,
-        input: recorded.started.input,
         seed: recorded.started.seed,
-        state: state.map(|(state, bytes)| (state.version, bytes)),
         entries: recorded.entries,
         tries: BTreeMap::new(),
         spending: Spending::default(),
         monotonic_ns: recorded.monotonic_ns,
         port,
     };
-    let report = step::run(run).await;
+    let state = state.map(|(state, bytes)| (state.version, bytes));
+    let report = step::run(StepRun { cx: cx.clone(), input: recorded.started.input, state, recording }).await;
     let differs = |field: &str, expected: String, got: String| {
         Ok(Err(Mismatch { seq, expected, got, field: field.to_owned() }))
     };

@@ -28,17 +28,17 @@ pub use self::importing::Import;
 pub use self::install::{Candidate, catalogue, complete, find, gather};
 pub use self::read::{Standing, events, pins, standing, verify};
 use crate::audit::{self, Replayed};
-use crate::clock::{Clock, MachineClock};
-use crate::compiler::{CompileLimits, Compiler};
-use crate::components::Components;
-use crate::config::{Rules, RulesFile};
 use crate::driver::corrupt_fault;
-use crate::egress::{Egress, HttpLimits};
 use crate::load::{self, Unreadable};
 use crate::loaded::Loaded;
 use crate::plan::PlanError;
-use crate::providers::Models;
-use crate::workspace::{Copied, WorkspaceError};
+use rewake_egress::{Egress, HttpLimits};
+use rewake_models::Models;
+use rewake_policy::config::{Rules, RulesFile};
+use rewake_sandbox::clock::{Clock, MachineClock};
+use rewake_sandbox::compiler::{CompileLimits, Compiler};
+use rewake_sandbox::components::Components;
+use rewake_sandbox::workspace::{Copied, WorkspaceError};
 
 /// Where a host keeps things.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Config {
     /// session is made or loaded.
     pub rules: Option<PathBuf>,
     /// The program that compiles components, in a process of its own each: one that calls
-    /// [`compile_for_parent`](crate::compiler::compile_for_parent). None: this process compiles, as tests
+    /// [`compile_for_parent`](rewake_sandbox::compiler::compile_for_parent). None: this process compiles, as tests
     /// do.
     pub compiler: Option<PathBuf>,
     /// What compiling a component may cost.
@@ -65,7 +65,7 @@ pub struct Config {
 pub enum HostError {
     /// The operator's rules are not as they must be.
     #[error(transparent)]
-    Rules(crate::bundle::Error),
+    Rules(rewake_toml::Error),
     /// The session cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -173,11 +173,11 @@ impl Host {
             rules,
             warned: Mutex::default(),
             snapshot_entries: config.snapshot_entries.max(1),
+            models,
             store,
             clock,
             files_in_place,
             components,
-            models,
             egress,
             loaded: Mutex::default(),
             loading: tokio::sync::Mutex::default(),

@@ -20,13 +20,13 @@ use rewake_core::limits::cut;
 use rewake_core::money::Usd;
 use thiserror::Error;
 
-use crate::bundle::{self, Bundle, BundleSet, Component, Locator, Offer};
-use crate::components::Components;
-use crate::config::{Bounds, Rules, Unset};
-use crate::convert::effect_in;
-use crate::grants::{self, Asked};
-use crate::guest;
-use crate::providers::SCRIPTED;
+use rewake_bundle::{Bundle, BundleSet, Component, Locator, Offer};
+use rewake_models::SCRIPTED;
+use rewake_policy::config::{Bounds, Rules, Unset};
+use rewake_policy::grants::{self, Asked};
+use rewake_sandbox::components::Components;
+use rewake_sandbox::convert::effect_in;
+use rewake_sandbox::guest;
 pub(crate) use solo::plan as solo;
 
 /// Bytes of a tool's description.
@@ -86,7 +86,7 @@ impl Approval {
 pub enum PlanError {
     /// A bundle is not as it must be.
     #[error(transparent)]
-    Bundle(#[from] bundle::Error),
+    Bundle(#[from] rewake_toml::Error),
     /// A component does not compile.
     #[error("{component}: does not compile: {why}")]
     Compile {
@@ -203,7 +203,7 @@ pub(crate) async fn plan(
         lineage,
         labels: new.labels.clone(),
     };
-    let warnings = bundles.iter().flat_map(|bundle| crate::config::exposed(rules, bundle)).collect();
+    let warnings = bundles.iter().flat_map(|bundle| rewake_policy::config::exposed(rules, bundle)).collect();
     Ok(Plan { created, bundles, script, asked, warnings })
 }
 
@@ -258,7 +258,7 @@ async fn offers<'a>(
         for (offer, def) in list_tools(components, &pin, bundle, component).await? {
             if offers.len() == TOOLS_MAX {
                 let why = format!("its bundles list more than {TOOLS_MAX} tools together");
-                return Err(PlanError::Tools { component: crate::context::full_name(&pin), why });
+                return Err(PlanError::Tools { component: pin.full_name(), why });
             }
             offers.push(Offered { offer, bundle, component, def });
         }
@@ -274,7 +274,7 @@ pub(crate) async fn list_tools(
     component: &Component,
 ) -> Result<Vec<(Offer, ToolDef)>, PlanError> {
     ready(components, bundle, component).await?;
-    let wrong = |why: String| PlanError::Tools { component: crate::context::full_name(pin), why };
+    let wrong = |why: String| PlanError::Tools { component: pin.full_name(), why };
     let defs = guest::list_tools(components, pin).await.result;
     let defs =
         defs.map_err(|broken| wrong(format!("list-tools was ended ({}): {}", broken.code, broken.detail)))?;
@@ -371,7 +371,7 @@ fn approved_by(rules: &Rules, new: &NewSession, bundle: &Bundle) -> Option<Strin
 
 /// The values of a bundle's configuration that its guests may see.
 fn config(rules: &Rules, bundle: &Bundle) -> Result<String, PlanError> {
-    match crate::config::values(rules, bundle)? {
+    match rewake_policy::config::values(rules, bundle)? {
         Ok(values) => Ok(values),
         Err(Unset { keys, lines }) => {
             let bundle = bundle.name().as_str().to_owned();

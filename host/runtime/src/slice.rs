@@ -9,7 +9,7 @@ use rewake_core::ids::{Digest, SessionId, turn_name};
 use rewake_store::Store;
 
 use crate::PROJECT;
-use crate::convert::seq_out;
+use rewake_sandbox::convert::seq_out;
 
 /// Events of one slice.
 const EVENTS_MAX: usize = 1_000;

@@ -1,8 +1,8 @@
 //! Runs the cases that need no session: a call of a tool, and an event that a hook is asked about.
 
 use rewake_core::fact::{Decision, HookVerdict, LogLines, ToolCompleted};
-use rewake_runtime::bundle::quote;
 use rewake_runtime::host::solo::{Answered, Solo, SoloGrants};
+use rewake_toml::quote;
 use rewake_wire::{Outcome, Part};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rewake_runtime::bundle::GrantKind;
+use rewake_bundle::GrantKind;
 use rewake_runtime::host::solo::Fired;
 use serde_json::{Map, Value};
 

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rewake_author::call::{self, Answer, Call as Asked, CallError, Place};
+use rewake_bundle::Locator;
 use rewake_core::fact::{FileUsed, HttpUse, LogLevel};
-use rewake_runtime::bundle::Locator;
-use rewake_runtime::config::AllowedAsk;
+use rewake_policy::config::AllowedAsk;
 use rewake_runtime::host::solo::SoloGrants;
-use rewake_runtime::workspace::WorkspaceError;
+use rewake_sandbox::workspace::WorkspaceError;
 use rewake_wire::Outcome as Ended;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ pub(crate) struct Call {
 }
 
 fn ask(text: &str) -> Result<AllowedAsk, String> {
-    text.parse().map_err(|invalid: rewake_runtime::bundle::Invalid| invalid.to_string())
+    text.parse().map_err(|invalid: rewake_toml::Invalid| invalid.to_string())
 }
 
 /// `rewake bundle call`.

@@ -13,11 +13,11 @@ use rewake_wire::{Actor, ActorType};
 
 use super::told::{Told, input};
 use crate::calls::cut_parts;
-use crate::context::{Busy, SessionContext, full_name};
-use crate::convert::parts_in;
+use crate::context::{Busy, SessionContext};
 use crate::event::{Port, Unrecorded};
-use crate::guest::{self, Ran};
-use crate::schema::Schema;
+use rewake_sandbox::convert::parts_in;
+use rewake_sandbox::guest::{self, Ran};
+use rewake_schema::Schema;
 
 /// A hook that is asked, its start committed.
 pub(super) struct Asked {
@@ -57,7 +57,7 @@ pub(super) async fn ask(
             let Ran { result, ms, logs, files, http, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
             (verdict.ms, verdict.audit, verdict.http) = (ms, files, http);
-            let logs = logs.into_fact(&full_name(component));
+            let logs = logs.into_fact(&component.full_name());
             drafts.extend(logs.map(|logs| Draft::system(asked.place, logs)));
             match result {
                 Ok(Ok(verdict)) => check(cx, pin, told, verdict),
@@ -78,7 +78,7 @@ pub(super) async fn ask(
         error: said.error,
         ..verdict
     };
-    let actor = Actor::new(ActorType::Hook, full_name(component));
+    let actor = Actor::new(ActorType::Hook, component.full_name());
     drafts.push(Draft::by(actor, asked.place, verdict.clone()));
     let entries = port.record(drafts, false).await?;
     let recorded = entries.iter().find(|entry| matches!(entry.fact, Fact::HookVerdict(_)));
@@ -188,7 +188,7 @@ fn check_input(input: &str) -> Result<(), String> {
 pub(crate) fn failed(cx: &SessionContext, hook: u32, start: u64, binding: Digest, why: &str) -> HookVerdict {
     let pin = &cx.created.hooks[hook as usize];
     let decision = pin.event.failure(pin.on_error);
-    let name = full_name(cx.component(pin.component));
+    let name = cx.component(pin.component).full_name();
     HookVerdict {
         start,
         hook,

@@ -17,14 +17,14 @@ use rewake_core::ids::Digest;
 
 pub(crate) use self::ask::failed;
 use self::ask::{Asked, ask};
-pub(crate) use self::solo::ask_alone;
 pub use self::solo::{Answered, Fired};
+pub(crate) use self::solo::{ask_alone, random_key};
 pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
-use crate::bundle::{GrantKind, Matcher};
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
 use crate::side_by_side::side_by_side;
+use rewake_bundle::{GrantKind, Matcher};
 
 /// What a matcher is tried on: a name, and what stands behind it can do.
 pub(crate) struct Tried<'a> {

@@ -15,9 +15,9 @@ use tokio::sync::mpsc;
 
 use super::ask::{Asked, ask};
 use super::{Told, Tried, Used, matching};
-use crate::bundle::GrantKind;
 use crate::context::SessionContext;
 use crate::event::{Event, Port};
+use rewake_bundle::GrantKind;
 
 /// An event as somebody writes it by hand.
 #[derive(Clone, Debug)]
@@ -228,7 +228,7 @@ async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told)
     let asking = async {
         // The port goes with this block, and what is kept of it ends.
         let port = port;
-        let key = crate::host::solo::random_key();
+        let key = random_key();
         let busy = cx.busy().await;
         let asked = Asked { hook, start: 0, key, binding: Digest::default(), place, busy };
         ask(cx, &port, asked, turn, told).await.ok()
@@ -240,6 +240,14 @@ async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told)
         _ => None,
     });
     Some(Answered { verdict, logs })
+}
+
+/// An idempotency key that no call had before.
+pub(crate) fn random_key() -> String {
+    let mut bytes = [0; 32];
+    // A machine without randomness runs no sessions either, and outside of a session a repeated key harms nobody.
+    let _ = getrandom::fill(&mut bytes);
+    Digest::of(&bytes).to_hex()
 }
 
 /// Takes whatever is to be recorded, and records nothing.

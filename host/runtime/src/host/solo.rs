@@ -8,22 +8,23 @@ use std::sync::Arc;
 use rewake_bindings::types::ToolUse;
 use rewake_core::entry::Place;
 use rewake_core::fact::{HookPin, LogLines, Source, ToolCompleted, ToolPin};
-use rewake_core::ids::{Digest, SessionId};
+use rewake_core::ids::SessionId;
 use rewake_store::Store;
 
 use super::{Config, Host, HostError, Machine, read_rules, ulid};
-use crate::bundle::{Bundle, Invalid};
-use crate::clock::{Clock, MachineClock};
-use crate::config::{Allow, AllowedAsk};
 use crate::context::SessionContext;
-use crate::grants::Asked;
-pub use crate::guest::Used;
 use crate::hooks;
 pub use crate::hooks::{Answered, Fired};
-use crate::mounts::{self, Volumes};
 use crate::plan::{Approval, NewSession};
 use crate::workbench::Workbench;
 use crate::{calls, plan};
+use rewake_bundle::Bundle;
+use rewake_policy::config::{Allow, AllowedAsk};
+use rewake_policy::grants::Asked;
+use rewake_sandbox::clock::{Clock, MachineClock};
+pub use rewake_sandbox::guest::Used;
+use rewake_sandbox::mounts::{self, Volumes};
+use rewake_toml::Invalid;
 
 /// What a bundle is granted, where the operator's rules do not name it.
 #[derive(Clone, Debug)]
@@ -142,7 +143,7 @@ impl Host {
             grants,
             rules: Arc::new(rules),
             running: Arc::default(),
-            held: Arc::default(),
+            deadline: Arc::default(),
             files_in_place: inner.files_in_place,
         });
         Ok(Solo { cx, asked: plan.asked, scratch })
@@ -172,12 +173,12 @@ impl Solo {
     pub fn tool(&self, name: &str) -> Result<&ToolPin, Invalid> {
         self.cx.tool(name).ok_or_else(|| {
             let known = || self.tools().iter().map(|tool| tool.name.as_str());
-            let help = match crate::bundle::nearest(name, known()) {
+            let help = match rewake_toml::nearest(name, known()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if self.tools().is_empty() => "it has no tools".to_owned(),
-                None => format!("it has {}", crate::bundle::quote_all(known())),
+                None => format!("it has {}", rewake_toml::quote_all(known())),
             };
-            let message = format!("the bundle has no tool {}", crate::bundle::quote(name));
+            let message = format!("the bundle has no tool {}", rewake_toml::quote(name));
             Invalid::new(message).help(help)
         })
     }
@@ -187,7 +188,7 @@ impl Solo {
     pub async fn call(&self, name: &str, input: &str) -> Called {
         let asked = ToolUse { id: "use_1".into(), name: name.to_owned(), input: input.to_owned() };
         let planned = calls::plan(&self.cx, asked, None);
-        let call = planned.call(0, Place::step(1, 1), 0, random_key(), Vec::new());
+        let call = planned.call(0, Place::step(1, 1), 0, hooks::random_key(), Vec::new());
         let (completed, logs, used) = match (&planned.target, call) {
             (Ok(_), Some(call)) => calls::perform(&self.cx, &call, &self.cx.busy().await).await,
             (Err((outcome, why)), _) => (calls::refusal(*outcome, why), None, Used::default()),
@@ -210,12 +211,12 @@ impl Solo {
                 .iter()
                 .enumerate()
                 .filter(|(at, _)| self.hooks().iter().any(|hook| hook.component as usize == *at));
-            let names = crate::bundle::quote_all(hooks.map(|(_, pin)| pin.name.as_str()));
-            let message = format!("the bundle has no hook {}", crate::bundle::quote(component));
+            let names = rewake_toml::quote_all(hooks.map(|(_, pin)| pin.name.as_str()));
+            let message = format!("the bundle has no hook {}", rewake_toml::quote(component));
             return Err(Invalid::new(message).help(format!("its hooks: {names}")));
         }
         if !of_it().any(|hook| hook.event == fired.event) {
-            let events = crate::bundle::quote_all(of_it().map(|hook| hook.event.as_str()));
+            let events = rewake_toml::quote_all(of_it().map(|hook| hook.event.as_str()));
             let message = format!("`{component}` does not listen for {}", fired.event.as_str());
             return Err(Invalid::new(message).help(format!("it listens for {events}")));
         }
@@ -228,12 +229,4 @@ impl Drop for Solo {
         // Each call's folder went with the call; this is what they stood in.
         let _ = std::fs::remove_dir(&self.scratch);
     }
-}
-
-/// An idempotency key that no call had before.
-pub(crate) fn random_key() -> String {
-    let mut bytes = [0; 32];
-    // A machine without randomness runs no sessions either; a key that repeats harms nobody here.
-    let _ = getrandom::fill(&mut bytes);
-    Digest::of(&bytes).to_hex()
 }

@@ -13,9 +13,9 @@ use rewake_core::limits::{
 use serde_json::json;
 
 use super::{StepImports, apart};
-use crate::convert::{parts_in, seq_out};
 use crate::record::Stop;
 use crate::slice;
+use rewake_sandbox::convert::{parts_in, seq_out};
 
 /// Bytes of the name of an author's own kind.
 const KIND_BYTES_MAX: usize = 128;

@@ -8,10 +8,10 @@ use rewake_core::fact::{AgentPin, Created};
 use rewake_core::ids::Digest;
 
 use super::{NewSession, Offered, Pins, PlanError, bundle_pin, hook_pins, list_tools, ready, tool_pin};
-use crate::bundle::{Bundle, PluginKind};
-use crate::components::Components;
-use crate::config::Rules;
-use crate::grants::Asked;
+use rewake_bundle::{Bundle, PluginKind};
+use rewake_policy::config::Rules;
+use rewake_policy::grants::Asked;
+use rewake_sandbox::components::Components;
 
 /// Pins of a bundle's tools and hooks, and what they ask for.
 pub(crate) struct SoloPlan {

@@ -17,11 +17,11 @@ use super::super::StepImports;
 use super::price::Terms;
 use crate::context::SessionContext;
 use crate::live::Live;
-use crate::providers::{
+use crate::{PROJECT, slice};
+use rewake_models::{
     Attempt, Deltas, IMAGES_BYTES_MAX, Images, Question, Resolved, Way, backoff, named_images,
     too_many_images,
 };
-use crate::{PROJECT, slice};
 
 /// How long a provider is asked again for, from the first attempt of this run of the step on.
 const RETRYING_MAX: Duration = Duration::from_secs(600);

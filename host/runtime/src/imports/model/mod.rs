@@ -19,10 +19,10 @@ use self::attempts::Announced;
 use self::price::Terms;
 use super::{StepImports, apart};
 use crate::PROJECT;
-use crate::convert::{model_out, request_digest};
 use crate::live::Live;
-use crate::providers::Resolved;
-use crate::sent::{self, Pieces};
+use rewake_models::Resolved;
+use rewake_models::request_store::{self, Pieces};
+use rewake_sandbox::convert::{model_out, request_digest};
 
 const FUNCTION: &str = "model.complete";
 /// Bytes of a model's name.
@@ -185,7 +185,8 @@ async fn claim(
         Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
         Some((seq, Fact::ModelStarted(started))) => {
             let (store, of, asked) = (imports.cx.store.clone(), started.clone(), request.clone());
-            let read = async move { sent::difference(store.as_ref(), PROJECT, seq, &of, &asked).await };
+            let read =
+                async move { request_store::difference(store.as_ref(), PROJECT, seq, &of, &asked).await };
             let kept = apart(read).await?;
             let shown = |digest: Digest| format!("of digest {digest}");
             let difference = kept.unwrap_or_else(|| Difference {
