@@ -59,5 +59,5 @@ fn phrases_are_found_across_lines_and_not_in_blocks() {
     let lines = |text: &str| in_prose("a.md", text).iter().map(|found| found.line).collect::<Vec<_>>();
     assert_eq!(lines("It lets\ngo of it. Mended.\n\n```\nmend\n```\nlet\n```\n```\ngo of\n"), [1, 2]);
     assert_eq!(lines("It takes up\nto 5 s, amended."), [1]);
-    assert_eq!(lines("Take up to 5 s. A commander emends it."), []);
+    assert!(lines("Take up to 5 s. A commander emends it.").is_empty());
 }
