@@ -17,7 +17,7 @@ use rewake_wire::{Outcome, Part};
 use crate::context::{Busy, SessionContext};
 use crate::event::{Port, Unrecorded};
 use crate::hooks::{self, Tried};
-use crate::side_by_side::side_by_side;
+use crate::join_all::join_all;
 use rewake_policy::grants;
 use rewake_sandbox::convert::part_in;
 use rewake_sandbox::guest::{self, Broken, Ran, Used};
@@ -137,7 +137,7 @@ pub(crate) async fn dispatch(
     calls: Vec<Call>,
 ) -> Result<Vec<(usize, ToolCompleted)>, Unrecorded> {
     let calls = calls.into_iter().map(|call| perform_and_tell(cx.clone(), port.clone(), call));
-    side_by_side(calls.collect()).await
+    join_all(calls.collect()).await
 }
 
 /// Runs one call, and has its end recorded.

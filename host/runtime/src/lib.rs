@@ -3,7 +3,7 @@
 //!
 //! Start with [`host`], then `driver/mod.rs` and `imports/ambient.rs`.
 
-pub mod audit;
+mod budget;
 mod calls;
 mod context;
 mod driver;
@@ -13,15 +13,15 @@ pub mod fuzzing;
 mod hooks;
 pub mod host;
 mod imports;
+mod join_all;
+mod journal_query;
 pub mod lease;
 pub mod live;
 mod load;
 mod loaded;
 mod plan;
 mod record;
-mod side_by_side;
-mod slice;
-mod spending;
+pub(crate) mod replay_check;
 mod step;
 pub mod workbench;
 

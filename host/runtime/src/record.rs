@@ -18,9 +18,9 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::budget::Budget;
 use crate::event::{Port, Unrecorded};
 use crate::live::Live;
-use crate::spending::Spending;
 use rewake_sandbox::logs::Logs;
 
 /// Why a step was ended from inside one of its calls. The guest sees a trap.
@@ -47,7 +47,7 @@ pub(crate) struct Recording {
     /// The step's open calls by their start, with the number of the next attempt of each that may have one.
     pub(crate) tries: BTreeMap<u64, Option<u32>>,
     /// The session's money.
-    pub(crate) spending: Spending,
+    pub(crate) budget: Budget,
     /// The session's monotonic time resumes from here.
     pub(crate) monotonic_ns: u64,
     pub(crate) port: Port,
@@ -73,7 +73,7 @@ pub(crate) struct Recorder {
     random: blake3::OutputReader,
     tries: BTreeMap<u64, Option<u32>>,
     /// The session's money.
-    pub(crate) spending: Spending,
+    pub(crate) budget: Budget,
     logs: Logs,
 }
 
@@ -104,7 +104,7 @@ impl Clock {
 
 impl Recorder {
     pub(crate) fn new(recording: Recording) -> Self {
-        let Recording { place, seed, entries, tries, spending, monotonic_ns, port } = recording;
+        let Recording { place, seed, entries, tries, budget, monotonic_ns, port } = recording;
         let replay = Replay::new(&entries);
         let live = watch::Sender::new(replay.is_over());
         Recorder {
@@ -122,7 +122,7 @@ impl Recorder {
             clock: Clock { base_ns: monotonic_ns, since: Instant::now() },
             random: blake3::Hasher::new_keyed(&seed.0).finalize_xof(),
             tries,
-            spending,
+            budget,
             logs: Logs::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rewake_core::effect::Effect;
 use rewake_core::fact::HookEvent;
-use rewake_runtime::host::solo::Fired;
+use rewake_runtime::host::standalone::Fired;
 use rewake_toml::{Document, Fields};
 use rewake_toml::{Error, Invalid, SourceText, quote};
 use serde_json::{Map, Value};

@@ -15,10 +15,10 @@ use tracing::debug;
 
 use super::fault::fault;
 use super::{Driver, Fatal};
+use crate::budget::Budget;
 use crate::event::{Event, Port, Unrecorded};
 use crate::hooks::{self, Told};
 use crate::record::Recording;
-use crate::spending::Spending;
 use crate::step::{self, StepReport, StepRun};
 
 /// What runs on the session's behalf.
@@ -71,7 +71,7 @@ impl Driver {
             seed: fixed.seed,
             entries,
             tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
-            spending: Spending::of(&self.ledger.session),
+            budget: Budget::of(&self.ledger.session),
             monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
             port,
         };

@@ -14,7 +14,7 @@ use rewake_policy::grants::Asked;
 use rewake_sandbox::components::Components;
 
 /// Pins of a bundle's tools and hooks, and what they ask for.
-pub(crate) struct SoloPlan {
+pub(crate) struct StandalonePlan {
     pub(crate) created: Created,
     pub(crate) asked: Vec<Asked>,
 }
@@ -26,7 +26,7 @@ pub(crate) async fn plan(
     rules: &Rules,
     bundle: &Bundle,
     new: &NewSession,
-) -> Result<SoloPlan, PlanError> {
+) -> Result<StandalonePlan, PlanError> {
     let mut pins = Pins { components: Vec::new(), sources: Vec::new(), rules, new };
     let mut listed = Vec::new();
     let mut hooks = Vec::new();
@@ -74,5 +74,5 @@ pub(crate) async fn plan(
         lineage: Digest::default(),
         labels: BTreeMap::new(),
     };
-    Ok(SoloPlan { created, asked })
+    Ok(StandalonePlan { created, asked })
 }

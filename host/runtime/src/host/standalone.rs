@@ -28,7 +28,7 @@ use rewake_toml::Invalid;
 
 /// What a bundle is granted, where the operator's rules do not name it.
 #[derive(Clone, Debug)]
-pub enum SoloGrants {
+pub enum StandaloneGrants {
     /// All that it asks for.
     Asked,
     /// These, as far as it asks for them; written as in `[[allow]]`.
@@ -36,7 +36,7 @@ pub enum SoloGrants {
 }
 
 /// One bundle's tools and hooks, ready to be called.
-pub struct Solo {
+pub struct Standalone {
     cx: Arc<SessionContext>,
     asked: Vec<Asked>,
     scratch: PathBuf,
@@ -94,25 +94,25 @@ impl Host {
     ///
     /// # Errors
     /// If a component cannot be had, a value of its configuration is missing, or its tools cannot be listed.
-    pub async fn solo(
+    pub async fn standalone(
         &self,
         bundle: &Bundle,
-        grants: &SoloGrants,
+        grants: &StandaloneGrants,
         workspace: &Path,
-    ) -> Result<Solo, HostError> {
+    ) -> Result<Standalone, HostError> {
         let inner = &self.0;
         let mut rules = self.rules()?;
         let is_ruled = rules.allowed(bundle.name().as_str(), &bundle.digest()).is_some();
         let mut new = NewSession { origin: "solo".to_owned(), ..NewSession::default() };
         match grants {
-            SoloGrants::Asked => new.approval = Some(Approval::of_all("author")),
-            SoloGrants::These(asks) if !is_ruled => {
+            StandaloneGrants::Asked => new.approval = Some(Approval::of_all("author")),
+            StandaloneGrants::These(asks) if !is_ruled => {
                 let (name, digest) = (bundle.name().as_str().to_owned(), bundle.digest());
                 rules.allow.push(Allow { bundle: name, digest, asks: asks.clone() });
             }
-            SoloGrants::These(_) => {}
+            StandaloneGrants::These(_) => {}
         }
-        let mut plan = plan::solo(&inner.components, &rules, bundle, &new).await?;
+        let mut plan = plan::standalone(&inner.components, &rules, bundle, &new).await?;
         for one in &mut plan.asked {
             one.is_ruled = is_ruled;
         }
@@ -146,12 +146,12 @@ impl Host {
             deadline: Arc::default(),
             files_in_place: inner.files_in_place,
         });
-        Ok(Solo { cx, asked: plan.asked, scratch })
+        Ok(Standalone { cx, asked: plan.asked, scratch })
     }
 }
 
-impl Solo {
-    /// Its tools, by the names that [`Solo::call`] takes.
+impl Standalone {
+    /// Its tools, by the names that [`Standalone::call`] takes.
     pub fn tools(&self) -> &[ToolPin] {
         &self.cx.created.tools
     }
@@ -224,7 +224,7 @@ impl Solo {
     }
 }
 
-impl Drop for Solo {
+impl Drop for Standalone {
     fn drop(&mut self) {
         // Each call's folder went with the call; this is what they stood in.
         let _ = std::fs::remove_dir(&self.scratch);

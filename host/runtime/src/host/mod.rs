@@ -7,7 +7,7 @@ mod importing;
 mod install;
 mod loading;
 mod read;
-pub mod solo;
+pub mod standalone;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,11 +27,11 @@ use tracing::warn;
 pub use self::importing::Import;
 pub use self::install::{Candidate, catalogue, complete, find, gather};
 pub use self::read::{Standing, events, pins, standing, verify};
-use crate::audit::{self, Replayed};
 use crate::driver::corrupt_fault;
 use crate::load::{self, Unreadable};
 use crate::loaded::Loaded;
 use crate::plan::PlanError;
+use crate::replay_check::{self, Replayed};
 use rewake_egress::{Egress, HttpLimits};
 use rewake_models::Models;
 use rewake_policy::config::{Rules, RulesFile};
@@ -260,7 +260,7 @@ impl Host {
             return Err(StoreError::NotFound(format!("session {id}")).into());
         };
         let cx = self.context(id, *created, Source::Resume, Rules::none(PathBuf::new())).await?;
-        audit::replay(&cx, entries).await.map_err(HostError::Machine)
+        replay_check::replay(&cx, entries).await.map_err(HostError::Machine)
     }
 
     /// Lets go of every session, in good order.

@@ -12,7 +12,7 @@ use crate::event::Unrecorded;
 /// another thread that is woken for it costs more than most calls of a guest.
 ///
 /// What panics is a bug of the host: whoever waits is told that it was dropped, and what it did is settled as lost.
-pub(crate) async fn side_by_side<T, F>(mut work: Vec<F>) -> Result<Vec<T>, Unrecorded>
+pub(crate) async fn join_all<T, F>(mut work: Vec<F>) -> Result<Vec<T>, Unrecorded>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, Unrecorded>> + Send + 'static,
@@ -43,7 +43,7 @@ mod tests {
     #[tokio::test]
     async fn all_of_it_ends() {
         for count in 0..4 {
-            let mut ended = side_by_side((1..=count).map(one).collect()).await.unwrap();
+            let mut ended = join_all((1..=count).map(one).collect()).await.unwrap();
             ended.sort_unstable();
             assert_eq!(ended, (1..=count).collect::<Vec<_>>());
         }
@@ -52,7 +52,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_told_as_dropped() {
         for work in [vec![one(0)], vec![one(1), one(0), one(2)]] {
-            assert!(matches!(side_by_side(work).await, Err(Unrecorded::Dropped)));
+            assert!(matches!(join_all(work).await, Err(Unrecorded::Dropped)));
         }
     }
 }

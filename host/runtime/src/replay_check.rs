@@ -14,11 +14,11 @@ use rewake_core::session::Session;
 use rewake_store::{Store, StoreError};
 use serde_json::json;
 
+use crate::budget::Budget;
 use crate::context::SessionContext;
 use crate::event::Port;
 use crate::load::{Unreadable, fold_whole};
 use crate::record::Recording;
-use crate::spending::Spending;
 use crate::step::{self, Ended, StepRun};
 
 /// What verifying a journal showed.
@@ -160,7 +160,7 @@ async fn one(
         seed: recorded.started.seed,
         entries: recorded.entries,
         tries: BTreeMap::new(),
-        spending: Spending::default(),
+        budget: Budget::default(),
         monotonic_ns: recorded.monotonic_ns,
         port,
     };

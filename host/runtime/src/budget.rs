@@ -7,16 +7,16 @@ use rewake_core::session::Session;
 
 /// What a session's models have cost, and what is known of its requests.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spending {
+pub(crate) struct Budget {
     /// What was spent, and can still be by what was sent.
     pub(crate) committed: Usd,
     /// What is known of its requests.
     pub(crate) asked: Asked,
 }
 
-impl Spending {
-    pub(crate) fn of(session: &Session) -> Spending {
-        Spending { committed: session.committed(), asked: session.asked.clone() }
+impl Budget {
+    pub(crate) fn of(session: &Session) -> Budget {
+        Budget { committed: session.committed(), asked: session.asked.clone() }
     }
 
     /// An attempt that could cost `reserved` has cost this, and another one reserves so much.

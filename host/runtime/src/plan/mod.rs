@@ -4,7 +4,7 @@
 mod limits;
 mod locked;
 mod operators;
-mod solo;
+mod standalone;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use rewake_policy::grants::{self, Asked};
 use rewake_sandbox::components::Components;
 use rewake_sandbox::convert::effect_in;
 use rewake_sandbox::guest;
-pub(crate) use solo::plan as solo;
+pub(crate) use standalone::plan as standalone;
 
 /// Bytes of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
