@@ -11,6 +11,7 @@ mod functions;
 mod golden;
 mod links;
 mod manifests;
+mod modules;
 mod purity;
 mod readme;
 mod shapes;
@@ -63,6 +64,23 @@ fn files_are_pages() {
 #[test]
 fn functions_fit_a_screen() {
     assert_none(Tree::read().each(&["rs"], functions::length));
+}
+
+#[test]
+fn modules_depend_on_each_other_in_no_large_cycle() {
+    let (crates, root) = (dependencies::workspace_crates(), tree::root());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let roots = crates.iter().filter_map(|member| {
+        let folder = member.manifest.strip_suffix("/Cargo.toml")?;
+        let files = ["src/lib.rs", "src/main.rs"].map(|file| format!("{folder}/{file}"));
+        Some((folder.to_owned(), files.into_iter().find(|file| root.join(file).is_file())?))
+    });
+    let crates: Vec<_> = roots.map(|(folder, root)| (folder, modules::Crate::read(&root, &read))).collect();
+    if let Some(path) = std::env::var_os(modules::WRITE) {
+        std::fs::write(path, modules::table(&crates)).expect("the table can be written");
+    }
+    let host = crates.iter().filter(|(folder, _)| folder.starts_with("host/"));
+    assert_none(host.flat_map(|(folder, made)| modules::tangled(folder, &made.cycles())));
 }
 
 #[test]
