@@ -1,5 +1,5 @@
 //! Hooks: asked and answered. A verdict is bound to what it judges. What a step may record of them is in
-//! `asking.rs`; which of them the session itself asks, in `firing.rs`.
+//! `gate_hooks.rs`; which of them the session itself asks, in `firing.rs`.
 
 use super::Applied;
 use crate::effect::Effect;

@@ -1,8 +1,8 @@
 //! One family of inputs a file: what is decided on them, and how their entries are folded.
 
-pub mod asking;
 pub(crate) mod call;
 pub mod firing;
+pub mod gate_hooks;
 pub(crate) mod grants;
 pub(crate) mod hook;
 pub(crate) mod http;

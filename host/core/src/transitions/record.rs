@@ -3,7 +3,7 @@
 
 use rewake_wire::Outcome;
 
-use super::{asking, http, logs, model};
+use super::{gate_hooks, http, logs, model};
 use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
@@ -17,10 +17,10 @@ pub(crate) fn record(session: &Session, mut draft: Draft) -> Result<Decision, Re
     match &draft.fact {
         Fact::SnapshotTaken(_) => {}
         Fact::HookStarted(body) if body.source.is_some() || draft.place.step == 0 => {
-            asking::fired(session, draft.place, body)?;
+            gate_hooks::fired(session, draft.place, body)?;
         }
-        Fact::HookVerdict(body) if draft.place.step == 0 => asking::judged(session, draft.place, body)?,
-        Fact::TurnWaiting(body) => asking::waits(session, draft.place, body)?,
+        Fact::HookVerdict(body) if draft.place.step == 0 => gate_hooks::judged(session, draft.place, body)?,
+        Fact::TurnWaiting(body) => gate_hooks::waits(session, draft.place, body)?,
         // Diagnostics of a hook that the session itself asks.
         Fact::LogLines(_) if draft.place.step == 0 => {}
         Fact::CallRetried(body) if draft.place.step == 0 => retried(session, draft.place, body)?,
@@ -93,9 +93,9 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         },
         Fact::ToolLost(body) => is_kind(session, body.start, place, CallKind::Tool),
         Fact::CallRetried(body) => retried(session, place, body),
-        Fact::HookStarted(body) => asking::asked(session, step, place, body),
-        Fact::HookVerdict(body) => asking::judged(session, place, body),
-        Fact::QuestionAsked(body) => asking::question(step, place, body),
+        Fact::HookStarted(body) => gate_hooks::asked(session, step, place, body),
+        Fact::HookVerdict(body) => gate_hooks::judged(session, place, body),
+        Fact::QuestionAsked(body) => gate_hooks::question(step, place, body),
         _ => Err(Refusal::Rule("a step may not record that")),
     }
 }
@@ -189,7 +189,7 @@ fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted
     if at(step, place.ordinal).any(|entry| begun(&entry)) {
         return Err(Refusal::Rule("the use was started or refused before"));
     }
-    let arguments = asking::let_pass(session, step, place, requested, pin, &body.verdicts)?;
+    let arguments = gate_hooks::let_pass(session, step, place, requested, pin, &body.verdicts)?;
     if arguments == body.arguments { Ok(()) } else { Err(ASKED) }
 }
 

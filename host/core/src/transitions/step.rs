@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applied, asking, inbox, logs, turn};
+use super::{Applied, gate_hooks, inbox, logs, turn};
 use crate::decide::{Decision, StepEnd, StepOutcome};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
@@ -92,11 +92,11 @@ fn check_next(session: &Session, next: &Next) -> Result<(), Refusal> {
                 limits::ID_BYTES_MAX
             )));
         }
-        if question.id.starts_with(asking::ASK) {
+        if question.id.starts_with(gate_hooks::ASK) {
             return Err(Refusal::Conflict(format!(
                 "the question's id {:?} begins with {:?}, as only those of hooks do",
                 question.id,
-                asking::ASK
+                gate_hooks::ASK
             )));
         }
         if session.questions.contains(&question.id) || !seen.insert(&question.id) {
