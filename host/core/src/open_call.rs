@@ -21,7 +21,7 @@ pub struct OpenCall {
     /// Attempts beyond the first.
     pub retries: u32,
     /// Of them, those that count against the limit.
-    pub spent: u32,
+    pub tries_counted: u32,
     /// Its next attempt does not count: it was let go of in good order.
     pub excused: bool,
     /// The idempotency key: the chain hash of its start (R5).
@@ -42,7 +42,7 @@ impl OpenCall {
             kind,
             effect,
             retries: 0,
-            spent: 0,
+            tries_counted: 0,
             excused: false,
             key: entry.hash,
             reserved: Usd::ZERO,
@@ -57,7 +57,7 @@ impl OpenCall {
 
     /// The number of its next attempt; none, if it was tried as often as it may be.
     pub fn next_try(&self) -> Option<u32> {
-        let may = self.effect.is_repeatable() && (self.excused || self.spent < limits::RETRIES_MAX);
+        let may = self.effect.is_repeatable() && (self.excused || self.tries_counted < limits::RETRIES_MAX);
         may.then_some(self.retries + 1)
     }
 }
