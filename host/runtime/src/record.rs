@@ -331,7 +331,7 @@ impl Recorder {
                 .collect(),
             stop: self.stop.take(),
             logs: std::mem::take(&mut self.logs),
-            unclaimed: self.replay.finish(),
+            unclaimed: self.replay.unclaimed(),
         }
     }
 

@@ -336,7 +336,7 @@ impl Guest<'_, '_> {
     }
 
     fn end(self, saved: Saved, ending: EndPlan) -> Result<(), Stop> {
-        self.replay.finish().unwrap_or_else(|mismatch| panic!("{mismatch}"));
+        self.replay.unclaimed().unwrap_or_else(|mismatch| panic!("{mismatch}"));
         let next = saved.steps + 1;
         let state = StateRef { version: 1, digest: digest(&(next, self.memory)) };
         self.driver.world.states.insert(state.digest, Saved { steps: next, memory: self.memory });
