@@ -7,9 +7,7 @@ use rewake_bindings::tool;
 use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{
-    Class, Ending, Fact, FileAudit, HookEvent, LogLines, RequestedUse, ToolCompleted, ToolPin,
-};
+use rewake_core::fact::{Class, Ending, Fact, HookEvent, LogLines, RequestedUse, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
@@ -105,17 +103,7 @@ impl Planned {
 
 /// The completion of a use that is not started.
 pub(crate) fn refusal(outcome: Outcome, why: &str) -> ToolCompleted {
-    ToolCompleted {
-        start: None,
-        outcome,
-        parts: vec![Part::text(why)],
-        contexts: Vec::new(),
-        ms: 0,
-        cut_bytes: 0,
-        withheld: Vec::new(),
-        audit: FileAudit::default(),
-        http: Vec::new(),
-    }
+    ToolCompleted::new(None, outcome, vec![Part::text(why)])
 }
 
 /// A tool call that is started.
@@ -169,7 +157,7 @@ pub(crate) async fn perform(
     };
     let sandbox = cx.sandbox(component, Some(busy.clone()));
     let way_out = cx.way_out(component);
-    let Ran { result, ms, logs, files, http, used } =
+    let Ran { result, ms, logs, files, http, calls, used } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
             .await;
     let (outcome, parts) = match result {
@@ -197,6 +185,7 @@ pub(crate) async fn perform(
         withheld: withheld.unwrap_or_default(),
         audit: files,
         http,
+        calls,
     };
     (completed, logs.into_fact(&full_name(component)), used)
 }

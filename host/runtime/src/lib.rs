@@ -26,6 +26,7 @@ pub mod grants;
 mod guest;
 mod hooks;
 pub mod host;
+mod host_calls;
 mod imports;
 pub mod lease;
 pub mod live;

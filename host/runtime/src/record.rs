@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::event::{Port, Unrecorded};
+use crate::host_calls::HostCalls;
 use crate::live::Live;
 use crate::logs::Logs;
 use crate::spending::Spending;
@@ -50,7 +51,7 @@ pub(crate) struct Recorder {
     pending_bytes: usize,
     /// What all observations of this run take, about.
     observed_bytes: usize,
-    calls: BTreeMap<&'static str, u64>,
+    calls: HostCalls,
     port: Port,
     live: watch::Sender<bool>,
     stop: Option<Stop>,
@@ -99,7 +100,7 @@ impl Recorder {
             pending: Vec::new(),
             pending_bytes: 0,
             observed_bytes: 0,
-            calls: BTreeMap::new(),
+            calls: HostCalls::default(),
             port: run.port.clone(),
             live,
             stop: None,
@@ -154,7 +155,7 @@ impl Recorder {
 
     /// Counts a call whose value is pinned and so not recorded.
     pub(crate) fn count(&mut self, function: &'static str) {
-        *self.calls.entry(function).or_default() += 1;
+        self.calls.count(function);
     }
 
     /// The recorded observation, or a live one.
@@ -325,10 +326,7 @@ impl Recorder {
             ordinal: self.ordinal,
             function: self.function,
             observed: std::mem::take(&mut self.pending),
-            calls: std::mem::take(&mut self.calls)
-                .into_iter()
-                .map(|(function, n)| (function.to_owned(), n))
-                .collect(),
+            calls: std::mem::take(&mut self.calls).into_map(),
             stop: self.stop.take(),
             logs: std::mem::take(&mut self.logs),
             unclaimed: self.replay.unclaimed(),

@@ -41,17 +41,7 @@ fn requested(names: &[&str]) -> ToolsRequested {
 
 fn outcome(outcome: Outcome, why: &str) -> ToolCompleted {
     let parts = vec![Part::text(why)];
-    ToolCompleted {
-        start: None,
-        outcome,
-        parts,
-        contexts: vec![],
-        ms: 7,
-        cut_bytes: 0,
-        http: Default::default(),
-        audit: Default::default(),
-        withheld: vec![],
-    }
+    ToolCompleted { ms: 7, ..ToolCompleted::new(None, outcome, parts) }
 }
 
 #[test]

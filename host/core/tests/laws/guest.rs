@@ -195,17 +195,8 @@ impl Guest<'_, '_> {
             (0..uses.len() as u32).filter(|index| recorded.started(*index).is_some()).collect();
         for index in (0..uses.len() as u32).rev() {
             let Some(start) = &starts[index as usize] else { continue };
-            let body = ToolCompleted {
-                start: Some(start.seq),
-                outcome: Outcome::Ok,
-                parts: vec![Part::text(format!("did {}", requested[index as usize].arguments))],
-                contexts: vec![],
-                ms: 0,
-                cut_bytes: 0,
-                audit: rewake_core::fact::FileAudit::default(),
-                http: vec![],
-                withheld: Vec::new(),
-            };
+            let parts = vec![Part::text(format!("did {}", requested[index as usize].arguments))];
+            let body = ToolCompleted::new(Some(start.seq), Outcome::Ok, parts);
             let done = Draft::system(start.place, body);
             let lost = Draft::system(start.place, ToolLost { start: start.seq, why: Lost::Limit });
             if again.contains(&index) {
@@ -310,17 +301,7 @@ impl Guest<'_, '_> {
             return Some(start.clone());
         }
         let Some(verdicts) = verdicts else {
-            let body = ToolCompleted {
-                start: None,
-                outcome: Outcome::Denied,
-                parts: vec![Part::text("no")],
-                contexts: vec![],
-                ms: 0,
-                cut_bytes: 0,
-                audit: rewake_core::fact::FileAudit::default(),
-                http: vec![],
-                withheld: Vec::new(),
-            };
+            let body = ToolCompleted::new(None, Outcome::Denied, vec![Part::text("no")]);
             self.driver.record(Draft::system(place, body));
             return None;
         };

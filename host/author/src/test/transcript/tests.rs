@@ -6,7 +6,7 @@ use rewake_core::fact::{
     StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnCompleted, TurnFailed, TurnWaiting,
     UserMessage, WaitOn,
 };
-use rewake_core::fact::{Decision, FileAudit, HookEvent, Scope};
+use rewake_core::fact::{Decision, HookEvent, Scope};
 use rewake_core::ids::{Digest, HostId, SessionId, Timestamp};
 use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Part, Sender, Usage};
@@ -57,17 +57,7 @@ fn started(index: u32, class: Class) -> (Place, Fact) {
 }
 
 fn completed(index: u32, outcome: Outcome, text: &str) -> (Place, Fact) {
-    let body = ToolCompleted {
-        start: Some(1),
-        outcome,
-        parts: vec![Part::text(text)],
-        contexts: vec![],
-        ms: 7,
-        cut_bytes: 0,
-        http: vec![],
-        withheld: vec![],
-        audit: FileAudit::default(),
-    };
+    let body = ToolCompleted { ms: 7, ..ToolCompleted::new(Some(1), outcome, vec![Part::text(text)]) };
     (use_at(index), body.into())
 }
 

@@ -175,17 +175,7 @@ fn escapes_of_models_and_tools_reach_no_row() {
     }];
     talk.entry(ToolsRequested { uses });
     assert_eq!(talk.shown(9).1, ["→ ca[2Jt [2Ja …"]);
-    let completed = ToolCompleted {
-        start: None,
-        outcome: Outcome::Error,
-        parts: vec![Part::text("no\x1b]0;t\x07")],
-        contexts: vec![],
-        ms: 1,
-        cut_bytes: 0,
-        http: Default::default(),
-        audit: Default::default(),
-        withheld: vec![],
-    };
+    let completed = ToolCompleted::new(None, Outcome::Error, vec![Part::text("no\x1b]0;t\x07")]);
     assert_eq!(talk.entry(completed), ["✗ ca[2Jt [2Ja: error: no]0;t"]);
 }
 
