@@ -24,6 +24,9 @@ pub struct OpenCall {
     pub tries_counted: u32,
     /// Its next attempt does not count: it was let go of in good order.
     pub excused: bool,
+    /// The step was run again since its newest attempt: nobody will hear what came of that.
+    #[serde(default)]
+    pub died: bool,
     /// The idempotency key: the chain hash of its start (R5).
     pub key: Digest,
     /// The most that the attempt under way can cost.
@@ -44,6 +47,7 @@ impl OpenCall {
             retries: 0,
             tries_counted: 0,
             excused: false,
+            died: false,
             key: entry.hash,
             reserved: Usd::ZERO,
             counted: Usd::ZERO,

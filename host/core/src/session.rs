@@ -337,7 +337,7 @@ impl Session {
             Fact::StepObserved(body) => step::observed(self, entry, body),
             Fact::ModelStarted(body) => model::started(self, entry, body),
             Fact::ModelCompleted(body) => model::completed(self, body),
-            Fact::ModelLost(body) => model::lost(self, body.start),
+            Fact::ModelLost(body) => model::lost(self, body),
             Fact::ToolStarted(body) => call::started(self, entry, CallKind::Tool, body.class),
             Fact::ToolCompleted(body) => match body.start {
                 Some(start) => call::ended(self, start, CallKind::Tool),

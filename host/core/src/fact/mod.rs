@@ -29,7 +29,9 @@ pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
 pub use grants::GrantsNarrowed;
 pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
 pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};
-pub use model::{ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, Stored};
+pub use model::{
+    ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, PartialAnswer, Stored,
+};
 pub use pin::{AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin};
 pub use question::{Asker, Question, QuestionAsked, QuestionWithdrawn};
 pub use session::{

@@ -97,8 +97,7 @@ fn verdict(step: &Step, place: Place, hook: u32) -> Option<(u64, &HookVerdict)> 
 
 /// A verdict ends what was asked, and holds only what its event has.
 pub(crate) fn judged(session: &Session, place: Place, body: &HookVerdict) -> Result<(), Refusal> {
-    is_open(session, body.start, place)?;
-    match session.calls[&body.start].kind {
+    match is_open(session, body.start, place)?.kind {
         CallKind::Hook(open) if open.hook == body.hook && open.binding == body.binding => {}
         CallKind::Hook(_) => return Err(Refusal::Rule("a verdict is bound to what was asked")),
         _ => return Err(Refusal::Rule("an end of another kind")),

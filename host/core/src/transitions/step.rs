@@ -174,6 +174,7 @@ pub(crate) fn rerun(session: &mut Session, body: &StepRerun) -> Applied {
     step.excused = false;
     session.load.stepped = true;
     session.load.crashed = 0;
+    session.calls.values_mut().for_each(|call| call.died = true);
     Ok(())
 }
 

@@ -186,7 +186,7 @@ pub(crate) fn closings(session: &Session, how: Ending, detail: &str) -> Vec<Draf
     for (start, call) in &session.calls {
         let fact: Fact = match call.kind {
             CallKind::Tool => ToolLost { start: *start, why: Lost::Interrupted }.into(),
-            CallKind::Model => ModelLost { start: *start, why: Lost::Interrupted }.into(),
+            CallKind::Model => ModelLost::new(*start, Lost::Interrupted).into(),
             CallKind::Http => HttpLost { start: *start, why: Lost::Interrupted, refused: None }.into(),
             CallKind::Hook(hook) => hook::lost(session, *start, hook, "the turn ended while it ran").into(),
         };

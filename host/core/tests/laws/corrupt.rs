@@ -204,7 +204,7 @@ fn a_call_ends_once_and_as_what_it_is() {
         ms: 0,
     };
     corrupt(&bench, USE, lost(start + 1), unknown);
-    corrupt(&bench, USE, ModelLost { start, why: Lost::Host }, other);
+    corrupt(&bench, USE, ModelLost::new(start, Lost::Host), other);
     corrupt(&bench, USE, answered(start), other);
     bench.add(USE, lost(start)).unwrap();
     corrupt(&bench, USE, lost(start), unknown);

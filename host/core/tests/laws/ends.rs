@@ -45,7 +45,7 @@ fn an_interrupt_closes_what_is_open_as_what_it_is() {
     let (tool, start) = Bench::started("put");
     let mut cases: Vec<(Bench, Fact)> = vec![(tool, ToolLost { start, why }.into())];
     let (model, start) = Bench::asking();
-    cases.push((model, ModelLost { start, why }.into()));
+    cases.push((model, ModelLost::new(start, why).into()));
     let mut http = Bench::in_step();
     let digest = Digest::of(b"request");
     let (method, url) = ("GET".to_owned(), "https://example.com/".to_owned());

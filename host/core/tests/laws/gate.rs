@@ -110,7 +110,7 @@ fn an_end_needs_its_start() {
     let lost = |start| ToolLost { start, why: Lost::Limit };
     refused(&bench, USE, completed(Some(start + 1), Outcome::Ok), NO_START);
     refused(&bench, USE.at_index(1), completed(Some(start), Outcome::Ok), NO_START);
-    refused(&bench, USE, ModelLost { start, why: Lost::Limit }, OTHER_KIND);
+    refused(&bench, USE, ModelLost::new(start, Lost::Limit), OTHER_KIND);
     refused(&bench, USE, verdict(start, GUARD, Verdict::Allow, bound("put")), OTHER_KIND);
     bench.record(USE, lost(start)).unwrap();
     refused(&bench, USE, lost(start), NO_START);
@@ -237,7 +237,7 @@ fn a_full_journal_takes_ends_and_no_starts() {
     for fact in starts {
         assert_eq!(bench.record(next, fact.clone()), Err(full.clone()), "{fact:?}");
     }
-    bench.record(USE, ModelLost { start, why: Lost::Limit }).unwrap();
+    bench.record(USE, ModelLost::new(start, Lost::Limit)).unwrap();
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_summary_goes_before_the_conversation_is_said_to_be_shorter() {
 fn an_answer_that_is_interrupted_is_kept_as_that() {
     let mut talk = Talk::new();
     talk.text(4, 0, "It be");
-    let mut shown = talk.entry(ModelLost { start: 4, why: Lost::Interrupted });
+    let mut shown = talk.entry(ModelLost::new(4, Lost::Interrupted));
     shown.extend(talk.entry(TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None }));
     assert_eq!(shown[0], "  It be");
     assert!(shown[1].starts_with("✗ broken off"), "{shown:?}");

@@ -118,7 +118,7 @@ impl<'a> Call<'a> {
     async fn again(self, imports: &mut StepImports, start: u64, recorded: &Recorded) -> Result<Answer> {
         let place = self.place;
         let Some(n) = imports.recorder.next_try(start) else {
-            let lost = Draft::system(place, ModelLost { start, why: Lost::Limit });
+            let lost = Draft::system(place, ModelLost::new(start, Lost::Limit));
             imports.recorder.record(place, vec![lost], true).await?;
             return Ok(Err(unknown()));
         };
