@@ -191,6 +191,9 @@ pub struct Step {
     /// The entries it caused, to be claimed by a replay.
     #[serde(with = "crate::shared")]
     pub entries: Vec<Arc<Entry>>,
+    /// The newest answer of a model among them, by its index, while no message of the agent says it.
+    #[serde(default)]
+    pub unsaid: Option<usize>,
     /// The greatest ordinal among them: calls are numbered without gaps.
     pub ordinals: u32,
     /// Consecutive re-runs that added no entry.

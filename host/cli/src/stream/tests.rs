@@ -96,7 +96,7 @@ fn denials_of_hooks_are_shown_and_their_silence_is_not() {
 #[test]
 fn messages_are_whole_and_diagnostics_are_dim() {
     let mut renderer = Renderer::default();
-    let said = AgentMessage { parts: vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }] };
+    let said = AgentMessage::new(vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }]);
     assert_eq!(
         renderer.lines(&entry(Place::default(), said)),
         [(Style::Plain, "  one\n  two\n  {}".to_owned())]

@@ -17,6 +17,17 @@ pub use crate::effect::Effect as Class;
 pub struct AgentMessage {
     /// What it says.
     pub parts: Vec<Part>,
+    /// The call of a model whose answer it says: the seq of that call's `model.started`, which the deltas of the
+    /// answer name too. The host sets it, never the guest; one message an answer has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+}
+
+impl AgentMessage {
+    /// As a guest says it.
+    pub fn new(parts: Vec<Part>) -> AgentMessage {
+        AgentMessage { parts, of: None }
+    }
 }
 
 /// `agent.title`

@@ -250,6 +250,15 @@ impl Fact {
         one.into_iter().chain(other)
     }
 
+    /// What a guest says, with what the host added to it when it was recorded: then the two can be compared.
+    #[must_use]
+    pub fn as_recorded(mut self, recorded: &Fact) -> Fact {
+        if let (Fact::AgentMessage(said), Fact::AgentMessage(before)) = (&mut self, recorded) {
+            said.of = before.of;
+        }
+        self
+    }
+
     /// Whether it ends a turn.
     pub fn is_turn_end(&self) -> bool {
         matches!(self, Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_))

@@ -59,6 +59,16 @@ pub struct ModelCompleted {
     pub ms: u64,
 }
 
+impl ModelCompleted {
+    /// What the model said, if it answered.
+    pub fn answer(&self) -> Option<&[ModelContent]> {
+        match &self.outcome {
+            ModelOutcome::Completion { content, .. } => Some(content),
+            _ => None,
+        }
+    }
+}
+
 /// What came of asking a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,7 +3,7 @@
 
 use rewake_wire::Outcome;
 
-use super::{gate_hooks, http, logs, model};
+use super::{gate_hooks, http, logs, model, turn};
 use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
@@ -27,6 +27,9 @@ pub(crate) fn record(session: &Session, mut draft: Draft) -> Result<Decision, Re
         fact => {
             let step = in_open_step(session, draft.place)?;
             of_step(session, step, draft.place, fact)?;
+            if let Fact::AgentMessage(said) = &mut draft.fact {
+                said.of = turn::answer_said(step, &said.parts);
+            }
         }
     }
     if let Fact::LogLines(said) = draft.fact {

@@ -7,8 +7,8 @@ use crate::decide::{Decision, StepEnd, StepOutcome};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    Fact, Next, Observed, Scope, SessionFailed, StepAborted, StepCompleted, StepInput, StepObserved,
-    StepRerun, StepStarted,
+    AgentMessage, Fact, Next, Observed, Scope, SessionFailed, StepAborted, StepCompleted, StepInput,
+    StepObserved, StepRerun, StepStarted,
 };
 use crate::limits;
 use crate::session::{Session, Step};
@@ -119,6 +119,11 @@ pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry, share: impl 
             // A replay claims neither: a step that got no further may have left them in every run of it.
             step.progressed |= !matches!(entry.fact, Fact::CallRetried(_) | Fact::LogLines(_));
             step.ordinals = step.ordinals.max(entry.place.ordinal);
+            step.unsaid = match &entry.fact {
+                Fact::ModelCompleted(body) if body.answer().is_some() => Some(step.entries.len()),
+                Fact::AgentMessage(AgentMessage { of: Some(_), .. }) => None,
+                _ => step.unsaid,
+            };
             step.entries.push(share());
         }
     }
@@ -152,6 +157,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
         started_seq: entry.seq,
         fixed: body.clone(),
         entries: Vec::new(),
+        unsaid: None,
         ordinals: 0,
         reruns: 0,
         progressed: false,

@@ -1,14 +1,16 @@
 //! Turns: opening, going on, waiting, ending. `advance` is the one place that says what is due.
 
+use rewake_wire::Part;
+
 use super::{Applied, firing, hook, inbox};
 use crate::command::Command;
 use crate::decide::{Advance, Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    AgentMessage, Asker, Ending, Fact, HookEvent, HttpLost, Lost, ModelLost, Next, QuestionAsked,
-    QuestionWithdrawn, Scope, StepAborted, StepInput, StepRerun, StepStarted, ToolLost, TurnCompleted,
-    TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
+    AgentMessage, Asker, Ending, Fact, HookEvent, HttpLost, Lost, ModelContent, ModelLost, Next,
+    QuestionAsked, QuestionWithdrawn, Scope, StepAborted, StepInput, StepRerun, StepStarted, ToolLost,
+    TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
 };
 use crate::ids::{Digest, Timestamp};
 use crate::limits;
@@ -256,15 +258,36 @@ fn complete(turn: &Turn) -> Draft {
     Draft::system(Place::turn(turn.number), body)
 }
 
-/// Keeps the agent's last words, if a Stop hook will want them.
+/// The call whose answer a message says: that of the newest answer in its step, if no message said it before.
+pub(crate) fn answer_said(step: &Step, parts: &[Part]) -> Option<u64> {
+    let Fact::ModelCompleted(body) = &step.entries.get(step.unsaid?)?.fact else { return None };
+    let said = || parts.iter().filter_map(Part::as_text);
+    let answered = || {
+        body.answer().unwrap_or_default().iter().filter_map(|content| match content {
+            ModelContent::Part(part) => part.as_text(),
+            _ => None,
+        })
+    };
+    let bytes = |text: &str| text.len();
+    let is_same = answered().any(|text| !text.is_empty())
+        && said().map(bytes).sum::<usize>() == answered().map(bytes).sum::<usize>()
+        && said().flat_map(str::bytes).eq(answered().flat_map(str::bytes));
+    is_same.then_some(body.start)
+}
+
+/// Checks which answer it says, and keeps the agent's last words, if a Stop hook will want them.
 pub(crate) fn said(session: &mut Session, body: &AgentMessage) -> Applied {
+    if let Some(of) = body.of {
+        let entries = session.open_step().map(|(_, step)| step.entries.as_slice()).unwrap_or_default();
+        let is_it = |fact: &Fact| matches!(fact, Fact::ModelCompleted(answer) if answer.start == of && answer.answer().is_some());
+        if !entries.iter().rev().any(|entry| is_it(&entry.fact)) {
+            return Err("it is of an answer that its step does not have");
+        }
+    }
     if !firing::has(session, HookEvent::Stop) {
         return Ok(());
     }
-    let texts = body.parts.iter().filter_map(|part| match part {
-        rewake_wire::Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
+    let texts = body.parts.iter().filter_map(Part::as_text);
     let text = texts.collect::<Vec<_>>().join("\n");
     open_turn(session)?.said = Some(limits::cut_chars(&text, limits::HOOK_TEXT_CHARS_MAX));
     Ok(())

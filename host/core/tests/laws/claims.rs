@@ -110,7 +110,7 @@ fn a_call_is_known_by_its_first_entry() {
         (ToolsRequested { uses: vec![] }.into(), "tools.call"),
         (hook_started(GUARD, bound("send")).into(), "http.fetch"),
         (refused.into(), "http.fetch"),
-        (AgentMessage { parts: vec![] }.into(), "session.say"),
+        (AgentMessage::new(vec![]).into(), "session.say"),
         (AgentTitle { title: "t".into() }.into(), "session.set-title"),
         (custom.into(), "session.emit"),
     ];

@@ -103,7 +103,7 @@ fn what_is_unfinished_reaches_back_to_what_nobody_was_told_of() {
 #[test]
 fn the_agent_s_last_words_are_kept_for_stop_hooks_only() {
     let json = Part::Json { json: "{}".into() };
-    let say = |text: &str| AgentMessage { parts: vec![Part::text(text), json.clone(), Part::text("b")] };
+    let say = |text: &str| AgentMessage::new(vec![Part::text(text), json.clone(), Part::text("b")]);
     for (bench, keeps) in [(Bench::in_step(), false), (with_stop_hook(Bench::in_step()), true)] {
         let mut bench = bench;
         let said = |bench: &Bench| bench.session.turn.as_ref().and_then(|turn| turn.said.clone());

@@ -189,7 +189,7 @@ fn a_request_names_few_uses_and_hooks_that_exist() {
 
 #[test]
 fn facts_belong_to_the_open_step() {
-    let say = || AgentMessage { parts: vec![] };
+    let say = || AgentMessage::new(vec![]);
     let bench = Bench::in_step();
     for place in [
         Place::default(),
@@ -231,7 +231,7 @@ fn a_full_journal_takes_ends_and_no_starts() {
     let starts: [Fact; 4] = [
         model_started().into(),
         ToolsRequested { uses: vec![] }.into(),
-        AgentMessage { parts: vec![] }.into(),
+        AgentMessage::new(vec![]).into(),
         Custom { kind: "custom.note".into(), data: serde_json::Value::Null }.into(),
     ];
     for fact in starts {
@@ -296,7 +296,7 @@ fn a_marker_is_no_deeper_than_its_snapshot_can_be_read() {
 
 #[test]
 fn what_a_guest_says_and_asks_for_is_bounded() {
-    let say = |bytes: usize| AgentMessage { parts: vec![rewake_wire::Part::text("x".repeat(bytes))] };
+    let say = |bytes: usize| AgentMessage::new(vec![rewake_wire::Part::text("x".repeat(bytes))]);
     let call = |bytes: usize| {
         let one = rewake_core::fact::RequestedUse {
             id: "i".repeat(5),

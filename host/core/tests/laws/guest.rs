@@ -77,7 +77,7 @@ impl Guest<'_, '_> {
             Op::Wall => self.observe("wall-clock.now", |ns| Observed::Wall(ns, 0)),
             Op::Monotonic => self.observe("monotonic-clock.now", Observed::Monotonic),
             Op::Say => {
-                let fact = AgentMessage { parts: vec![Part::text(name())] };
+                let fact = AgentMessage::new(vec![Part::text(name())]);
                 return self.note("session.say", fact.into());
             }
             Op::Title => {

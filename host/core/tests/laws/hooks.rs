@@ -287,7 +287,7 @@ fn nothing_starts_once_a_hook_ends_the_turn() {
     let seq = bench.record(USE, body).unwrap();
     let next = Place { ordinal: 2, ..USE };
     let model = model_started();
-    let say = AgentMessage { parts: vec![Part::text("still here")] };
+    let say = AgentMessage::new(vec![Part::text("still here")]);
     for (place, fact) in [
         (USE, Fact::from(tool_started("send", vec![seq]))),
         (next, hook_started(GUARD, bound("send")).into()),

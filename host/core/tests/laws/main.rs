@@ -3,6 +3,7 @@
 //! store, no guest and no clock.
 
 mod again;
+mod answers;
 mod bench;
 mod changes;
 mod check;

@@ -36,7 +36,7 @@ fn recorded() -> Vec<Arc<Entry>> {
         ),
         (1, ModelLost::new(2, Lost::Limit).into()),
         (0, LogLines { component: "laws/agent:loop".into(), lines: vec![], dropped: 0 }.into()),
-        (2, AgentMessage { parts: vec![] }.into()),
+        (2, AgentMessage::new(vec![]).into()),
         (2, StepObserved { items: vec![wall(3)] }.into()),
         (3, ToolsRequested { uses: vec![] }.into()),
     ];

@@ -66,7 +66,7 @@ fn of(facts: Vec<(Place, Fact)>) -> Transcript {
 }
 
 fn say(text: &str) -> (Place, Fact) {
-    (Place::step(1, 1), AgentMessage { parts: vec![Part::text(text)] }.into())
+    (Place::step(1, 1), AgentMessage::new(vec![Part::text(text)]).into())
 }
 
 #[test]

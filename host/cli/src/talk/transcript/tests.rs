@@ -65,7 +65,7 @@ fn completion(start: u64, text: &str) -> ModelCompleted {
 }
 
 fn message(text: &str) -> AgentMessage {
-    AgentMessage { parts: vec![Part::text(text)] }
+    AgentMessage::new(vec![Part::text(text)])
 }
 
 #[test]
