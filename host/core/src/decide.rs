@@ -81,7 +81,7 @@ pub struct StepEnd {
     pub observed: Vec<Observed>,
     /// Its diagnostics.
     pub logs: Option<LogLines>,
-    /// The inbox's untaken rows: an ended session answers them all.
+    /// The inbox's untaken rows: the turn's end counts its messages, and an ended session answers them all.
     pub rows: Vec<Row>,
 }
 

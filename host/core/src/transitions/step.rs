@@ -31,10 +31,10 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
             }
             check_next(session, &next)?;
             entries.push(Draft::agent(place, StepCompleted { next: next.clone(), state, calls }));
-            entries.extend(turn::follow(session, turn, &next));
+            entries.extend(turn::follow(session, turn, &next, &end.rows));
         }
         StepOutcome::Broken { how, scope, code, detail } => {
-            let mut failure = turn::fail(session, turn, how, scope, &code, &detail);
+            let mut failure = turn::fail(session, turn, how, scope, &code, &detail, &end.rows);
             if scope == Scope::Session {
                 let last = failure.len() - 1;
                 let why = "the session failed";

@@ -11,8 +11,7 @@ use rewake_core::ids::Digest;
 use rewake_core::limits::{
     MARKER_LEVELS_MAX, RETRIES_MAX, SAID_BYTES_MAX, SESSION_ENTRIES_MAX, TOOL_INPUTS_BYTES_MAX, USES_MAX,
 };
-use rewake_core::money::Usd;
-use rewake_wire::{Outcome, Usage};
+use rewake_wire::Outcome;
 
 use crate::bench::{
     Bench, STEP, USE, arguments, bound, completed, hook_started, model_started, refused, tool_started,
@@ -208,7 +207,7 @@ fn facts_belong_to_the_open_step() {
 fn a_step_may_not_record_what_is_not_its_own() {
     let bench = Bench::in_step();
     let forbidden = "a step may not record that";
-    refused(&bench, STEP, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO }, forbidden);
+    refused(&bench, STEP, TurnCompleted { steps: 1, ..TurnCompleted::default() }, forbidden);
     refused(&bench, STEP, SessionStopped { reason: String::new() }, forbidden);
     refused(&bench, STEP, StepRerun { again: 0 }, forbidden);
     refused(&bench, STEP, bench.step_started(), forbidden);

@@ -327,7 +327,7 @@ fn a_turn_says_what_it_cost() {
     bench.record(place(1), completed(start, 250)).unwrap();
     let turn = bench.session.turn.clone().unwrap();
     assert_eq!((turn.spent, bench.session.spent), (Usd::from_nanos(250), Usd::from_nanos(250)));
-    let body = TurnCompleted { steps: 1, usage: turn.usage, cost: turn.spent };
+    let body = TurnCompleted { steps: 1, usage: turn.usage, cost: turn.spent, pending: 0 };
     assert_eq!(serde_json::to_value(&body).unwrap()["cost"], 250);
     let free = TurnCompleted { cost: Usd::ZERO, ..body };
     assert!(serde_json::to_value(&free).unwrap().get("cost").is_none());

@@ -72,7 +72,7 @@ fn say(text: &str) -> (Place, Fact) {
 #[test]
 fn what_was_said_and_done_is_told_in_order() {
     let hello = UserMessage { n: 1, sender: Sender::Operator("a".into()), parts: vec![Part::text("Hello.")] };
-    let done = TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO };
+    let done = TurnCompleted { steps: 1, ..TurnCompleted::default() };
     let transcript = of(vec![
         (Place::turn(1), hello.into()),
         requested(&["a", "b"]),
@@ -175,6 +175,7 @@ fn a_failure_is_one_line_of_its_detail() {
         detail: "wasm trap: unreachable\nat 0x1234".into(),
         usage: Usage::default(),
         cost: Usd::ZERO,
+        pending: 0,
     };
     let transcript = of(vec![(Place::turn(1), failed.into())]);
     assert_eq!(transcript.lines, ["turn 1 failed (trapped): wasm trap: unreachable"]);

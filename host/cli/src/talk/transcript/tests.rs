@@ -144,7 +144,7 @@ fn an_answer_that_is_interrupted_is_kept_as_that() {
     let mut talk = Talk::new();
     talk.text(4, 0, "It be");
     let mut shown = talk.entry(ModelLost::new(4, Lost::Interrupted));
-    shown.extend(talk.entry(TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None }));
+    shown.extend(talk.entry(TurnInterrupted::default()));
     assert_eq!(shown[0], "  It be");
     assert!(shown[1].starts_with("✗ broken off"), "{shown:?}");
     assert_eq!(shown.last().map(String::as_str), Some("turn 1 was interrupted"));
