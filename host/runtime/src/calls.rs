@@ -7,7 +7,9 @@ use rewake_bindings::tool;
 use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{Class, Ending, Fact, HookEvent, LogLines, RequestedUse, ToolCompleted, ToolPin};
+use rewake_core::fact::{
+    Class, Ending, Fact, HookEvent, LogLines, Provider, RequestedUse, ToolCompleted, ToolPin,
+};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
@@ -53,6 +55,7 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> 
             format!("the input has {} bytes; at most {TOOL_INPUT_BYTES_MAX} are taken", input.len()),
         )),
         (Some(_), Err(why)) => Err((Outcome::Error, format!("the input cannot be read as JSON: {why}"))),
+        (Some(tool), Ok(_)) if tool.component.is_none() => Err((Outcome::Denied, not_provided(tool))),
         (Some(tool), Ok(_)) => Ok(tool.clone()),
     };
     let matching = |event| match &target {
@@ -62,6 +65,13 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> 
     let hooks = matching(HookEvent::PreToolUse);
     let after = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure].map(matching).concat();
     Planned { id, name, input, arguments, hooks, after, target }
+}
+
+fn not_provided(tool: &ToolPin) -> String {
+    match tool.by {
+        Some(Provider::Client) => format!("no client of this session runs the tool {:?}", tool.name),
+        Some(Provider::Host) | None => format!("this host does not run the tool {:?}", tool.name),
+    }
 }
 
 impl Planned {
@@ -97,7 +107,8 @@ impl Planned {
         contexts: Vec<String>,
     ) -> Option<Call> {
         let tool = self.target.as_ref().ok()?.clone();
-        Some(Call { at, place, start, key, tool, input: self.input.clone(), contexts })
+        let component = tool.component?;
+        Some(Call { at, place, start, key, component, tool, input: self.input.clone(), contexts })
     }
 }
 
@@ -112,6 +123,7 @@ pub(crate) struct Call {
     place: Place,
     start: u64,
     key: String,
+    component: u32,
     tool: ToolPin,
     input: String,
     contexts: Vec<String>,
@@ -148,7 +160,7 @@ pub(crate) async fn perform(
     call: &Call,
     busy: &Busy,
 ) -> (ToolCompleted, Option<LogLines>, Used) {
-    let component = cx.component(call.tool.component);
+    let component = cx.component(call.component);
     let context = tool::Context {
         session: cx.id.to_string(),
         turn: turn_name(call.place.turn),

@@ -135,7 +135,7 @@ impl Writing {
                 let line = format!("question {}: {}{choices}", body.question.id, body.question.text);
                 match body.by {
                     Asker::Harness => self.text(line),
-                    Asker::Hook(_) => {
+                    Asker::Hook(_) | Asker::Policy | Asker::Client => {
                         self.questions.insert(body.question.id.clone(), entry.place);
                         self.used(entry.place).asked.push(line);
                     }

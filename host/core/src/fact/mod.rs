@@ -32,7 +32,9 @@ pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, Http
 pub use model::{
     ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, PartialAnswer, Stored,
 };
-pub use pin::{AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin};
+pub use pin::{
+    AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, Provider, ToolPin,
+};
 pub use question::{Asker, Question, QuestionAsked, QuestionWithdrawn};
 pub use session::{
     SessionFailed, SessionLoaded, SessionStopped, SessionTitled, SessionUnloaded, SnapshotRejected,

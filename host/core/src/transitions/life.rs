@@ -31,7 +31,10 @@ pub(crate) fn check_pins(created: &Created) -> Result<(), &'static str> {
     if !is(created.agent.harness, PluginKind::Harness) {
         return Err("a session's harness must be one of its components, and a harness");
     }
-    if !created.tools.iter().all(|tool| is(tool.component, PluginKind::Tool)) {
+    if !created.tools.iter().all(|tool| tool.component.is_some() != tool.by.is_some()) {
+        return Err("a tool must be of a component, of the host or of a client, and of one of them only");
+    }
+    if !created.tools.iter().all(|tool| tool.component.is_none_or(|index| is(index, PluginKind::Tool))) {
         return Err("a tool must be of one of the session's components, and that a component of tools");
     }
     if !created.hooks.iter().all(|hook| is(hook.component, PluginKind::Hook)) {

@@ -102,7 +102,7 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
         Fact::CallRetried(body) => retried(session, place, body),
         Fact::HookStarted(body) => gate_hooks::asked(session, step, place, body),
         Fact::HookVerdict(body) => gate_hooks::judged(session, place, body),
-        Fact::QuestionAsked(body) => gate_hooks::question(step, place, body),
+        Fact::QuestionAsked(body) => gate_hooks::question(session, step, place, body),
         _ => Err(Refusal::Rule("a step may not record that")),
     }
 }
@@ -210,6 +210,7 @@ fn refused(step: &Step, place: Place, outcome: Outcome) -> Result<(), Refusal> {
     }
     match outcome {
         Outcome::Denied | Outcome::Error => Ok(()),
+        Outcome::Ok if gate_hooks::is_answered_by_client(step, place) => Ok(()),
         _ => Err(Refusal::Rule("a tool that was not started can only have been refused")),
     }
 }

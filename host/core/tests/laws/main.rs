@@ -26,6 +26,7 @@ mod logs;
 mod once;
 mod pins;
 mod plan;
+mod policy;
 mod replay;
 mod reruns;
 mod runs;
