@@ -10,13 +10,15 @@ use rewake_core::session::Session;
 pub(crate) struct Spending {
     /// What was spent, and can still be by what was sent.
     pub(crate) committed: Usd,
+    /// The most that may be spent.
+    pub(crate) max_usd: Option<Usd>,
     /// What is known of its requests.
     pub(crate) asked: Asked,
 }
 
 impl Spending {
     pub(crate) fn of(session: &Session) -> Spending {
-        Spending { committed: session.committed(), asked: session.asked.clone() }
+        Spending { committed: session.committed(), max_usd: session.max_usd(), asked: session.asked.clone() }
     }
 
     /// An attempt that could cost `reserved` has cost this, and another one reserves so much.

@@ -1,6 +1,6 @@
 //! The session as a whole: created, loaded, unloaded, titled, ended.
 
-use super::{Applied, turn};
+use super::{Applied, settings, turn};
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
@@ -14,6 +14,7 @@ pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Re
         return Err(Refusal::Conflict(format!("session {} exists already", session.id)));
     }
     check_pins(&created).map_err(Refusal::Rule)?;
+    settings::check_labels(&created.labels)?;
     if !created.hooks.iter().all(|hook| hook.event.is_fired()) {
         return Err(Refusal::Rule("a hook must be on an event that something sets off"));
     }

@@ -64,7 +64,7 @@ pub(crate) fn check_lost(open: &OpenCall, body: &ModelLost) -> Result<(), Refusa
 
 /// What reserves nothing cannot pass a cap: it is free, or recorded as not sent.
 fn check_cap(session: &Session, committed: Usd, reserved: Usd) -> Result<(), Refusal> {
-    match session.pins().agent.max_usd {
+    match session.max_usd() {
         Some(max) if !reserved.is_zero() && committed.plus(reserved) > max => {
             Err(Refusal::Rule("a model is asked only if its cost is sure to stay within the session's cap"))
         }

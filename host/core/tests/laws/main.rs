@@ -30,6 +30,7 @@ mod policy;
 mod replay;
 mod reruns;
 mod runs;
+mod settings;
 mod spend;
 mod starts;
 mod untrusted;

@@ -65,7 +65,8 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     fn new(imports: &StepImports, request: &'a Request, digest: Digest, place: Place) -> Call<'a> {
-        let (cx, asked) = (&imports.cx, &imports.recorder.spending.asked);
+        let (cx, spending) = (&imports.cx, &imports.recorder.spending);
+        let asked = &spending.asked;
         let agent = &cx.created.agent;
         let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
         let resolved = cx.models.resolve(cx, &name).map_err(ModelOutcome::Rejected);
@@ -83,7 +84,7 @@ impl<'a> Call<'a> {
         let model = resolved.and_then(|model| {
             let tokens = (input, u64::from(request.max_tokens.unwrap_or(model.output_tokens_max)));
             let is_scripted = model.provider.is_none();
-            let terms = Terms::new(&started.model, model.price, is_scripted, agent.max_usd, tokens)?;
+            let terms = Terms::new(&started.model, model.price, is_scripted, spending.max_usd, tokens)?;
             Ok((model, terms))
         });
         if let Ok((_, terms)) = &model {
