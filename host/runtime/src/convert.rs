@@ -150,6 +150,7 @@ pub(crate) fn model_out(outcome: &ModelOutcome) -> Result<model::Completion, mod
             usage: usage_out(usage),
             context_tokens: context_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
         }),
+        ModelOutcome::Denied(text) => Err(model::Error::Denied(text)),
         ModelOutcome::Budget(text) => Err(model::Error::Budget(text)),
         ModelOutcome::TooLarge(text) => Err(model::Error::TooLarge(text)),
         ModelOutcome::Rejected(text) => Err(model::Error::Rejected(text)),

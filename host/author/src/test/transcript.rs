@@ -150,6 +150,7 @@ impl Writing {
             }
             Fact::ModelCompleted(body) => match &body.outcome {
                 ModelOutcome::Completion { .. } => {}
+                ModelOutcome::Denied(why) => self.text(format!("model: denied: {why}")),
                 ModelOutcome::Budget(why) => self.text(format!("model: budget: {why}")),
                 ModelOutcome::TooLarge(why) => self.text(format!("model: too large: {why}")),
                 ModelOutcome::Rejected(why) => self.text(format!("model: rejected: {why}")),

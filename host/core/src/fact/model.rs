@@ -87,6 +87,8 @@ pub enum ModelOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_tokens: Option<u64>,
     },
+    /// The component may not ask that model: nothing was sent.
+    Denied(String),
     /// The call, or its next attempt, could pass the spend cap: that was not sent.
     Budget(String),
     /// The request is larger than the model's context.

@@ -43,7 +43,8 @@ pub(crate) fn check_completed(open: &OpenCall, body: &ModelCompleted) -> Result<
     if open.died && body.cost != open.reserved {
         return Err(UNKNOWN_COST);
     }
-    let is_not_sent = open.reserved.is_zero() && matches!(body.outcome, ModelOutcome::Budget(_));
+    let is_not_sent =
+        open.reserved.is_zero() && matches!(body.outcome, ModelOutcome::Budget(_) | ModelOutcome::Denied(_));
     if is_not_sent && !body.cost.is_zero() {
         return Err(Refusal::Rule("what was not sent costs nothing"));
     }

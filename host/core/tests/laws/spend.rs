@@ -211,12 +211,14 @@ fn a_call_that_died_and_is_not_made_again_counts_as_what_it_reserved() {
 fn what_was_not_sent_costs_nothing() {
     let mut bench = Bench::in_step();
     let start = bench.record(place(1), started(0)).unwrap();
-    let not_sent = |cost| {
-        let outcome = ModelOutcome::Budget("the cap is reached".into());
-        ModelCompleted { start, outcome, cost: Usd::from_nanos(cost), ms: 0 }
+    let not_sent = |outcome: fn(String) -> ModelOutcome, cost| {
+        let (outcome, cost) = (outcome("no".into()), Usd::from_nanos(cost));
+        ModelCompleted { start, outcome, cost, ms: 0 }
     };
-    refused(&bench, place(1), not_sent(1), "what was not sent costs nothing");
-    bench.record(place(1), not_sent(0)).unwrap();
+    for outcome in [ModelOutcome::Budget, ModelOutcome::Denied] {
+        refused(&bench, place(1), not_sent(outcome, 1), "what was not sent costs nothing");
+        bench.clone().record(place(1), not_sent(outcome, 0)).unwrap();
+    }
 }
 
 #[test]
