@@ -23,7 +23,7 @@ pub const CHOICES: [&str; 2] = ["allow", "deny"];
 
 /// What the ids of hooks' questions begin with, and no harness's: an answer meant for the one must never count
 /// for the other.
-pub const ASK: &str = "ask-";
+pub(crate) const ASK: &str = "ask-";
 
 /// The id of a hook's question about the call at a place.
 pub fn question_id(place: Place) -> String {

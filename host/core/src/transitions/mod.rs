@@ -2,7 +2,7 @@
 
 pub(crate) mod call;
 pub mod firing;
-pub mod gate_hooks;
+pub(crate) mod gate_hooks;
 pub(crate) mod grants;
 pub(crate) mod hook;
 pub(crate) mod http;
