@@ -1,6 +1,6 @@
 //! `rewake show`: one session, from its row, its inbox and its journal. Loads nothing.
 
-use rewake_core::fact::Created;
+use rewake_core::fact::{Created, Provider, ToolPin};
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_sandbox::workspace;
@@ -155,6 +155,10 @@ fn pins(created: &Created) -> Vec<Section> {
     let component = |index: u32| {
         created.components.get(index as usize).map_or_else(|| "?".to_owned(), describe::component)
     };
+    let provider = |tool: &ToolPin| match (tool.component, tool.by) {
+        (Some(index), _) => component(index),
+        (None, by) => by.map_or("?", Provider::as_str).to_owned(),
+    };
     let agent = format!(
         "{}, model {}, harness {}",
         created.agent.name,
@@ -167,10 +171,8 @@ fn pins(created: &Created) -> Vec<Section> {
     let components = created.components.iter();
     let components = components
         .map(|pin| vec![describe::component(pin), pin.kind.to_string(), format!("blake3:{}", pin.digest)]);
-    let tools = created
-        .tools
-        .iter()
-        .map(|pin| vec![pin.name.clone(), pin.effect.as_str().to_owned(), component(pin.component)]);
+    let tools =
+        created.tools.iter().map(|pin| vec![pin.name.clone(), pin.effect.as_str().to_owned(), provider(pin)]);
     let hooks = created.hooks.iter().map(|pin| {
         let on_error = match pin.on_error {
             rewake_core::fact::OnError::Deny => "denies",

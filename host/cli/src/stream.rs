@@ -117,6 +117,7 @@ impl Renderer {
             Fact::HookVerdict(body) => self.verdict(entry, body),
             Fact::ModelCompleted(body) => match &body.outcome {
                 ModelOutcome::Completion { .. } => vec![],
+                ModelOutcome::Denied(why) => bad(format!("model: denied: {}", short(why))),
                 ModelOutcome::Budget(why) => bad(format!("model: budget: {}", short(why))),
                 ModelOutcome::TooLarge(why) => bad(format!("model: too large: {}", short(why))),
                 ModelOutcome::Rejected(why) => bad(format!("model: rejected: {}", short(why))),

@@ -41,17 +41,7 @@ fn requested(names: &[&str]) -> ToolsRequested {
 
 fn outcome(outcome: Outcome, why: &str) -> ToolCompleted {
     let parts = vec![Part::text(why)];
-    ToolCompleted {
-        start: None,
-        outcome,
-        parts,
-        contexts: vec![],
-        ms: 7,
-        cut_bytes: 0,
-        http: Default::default(),
-        audit: Default::default(),
-        withheld: vec![],
-    }
+    ToolCompleted { ms: 7, ..ToolCompleted::new(None, outcome, parts) }
 }
 
 #[test]
@@ -106,7 +96,7 @@ fn denials_of_hooks_are_shown_and_their_silence_is_not() {
 #[test]
 fn messages_are_whole_and_diagnostics_are_dim() {
     let mut renderer = Renderer::default();
-    let said = AgentMessage { parts: vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }] };
+    let said = AgentMessage::new(vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }]);
     assert_eq!(
         renderer.lines(&entry(Place::default(), said)),
         [(Style::Plain, "  one\n  two\n  {}".to_owned())]

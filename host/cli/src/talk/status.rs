@@ -86,7 +86,7 @@ impl Status {
         }
         figures.push(hint.to_owned());
         figures.extend(self.context.map(|(used, of)| context(used, of)));
-        let cap = session.created.as_deref().and_then(|created| created.agent.max_usd);
+        let cap = session.max_usd();
         figures.extend(spent(session.committed(), cap));
         figures.retain(|figure| !figure.is_empty());
         Row::new(Look::DIM, &figures.join(" · "))

@@ -217,17 +217,7 @@ mod tests {
     }
 
     fn completed(outcome: Outcome, text: &str) -> ToolCompleted {
-        ToolCompleted {
-            start: None,
-            outcome,
-            parts: vec![Part::text(text)],
-            contexts: vec![],
-            ms: 12,
-            cut_bytes: 0,
-            http: Default::default(),
-            audit: Default::default(),
-            withheld: vec![],
-        }
+        ToolCompleted { ms: 12, ..ToolCompleted::new(None, outcome, vec![Part::text(text)]) }
     }
 
     fn texts(rows: &[Row]) -> Vec<String> {
