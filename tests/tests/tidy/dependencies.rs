@@ -11,7 +11,7 @@ use crate::tree::{Violation, line_of, root};
 
 /// What a workspace crate may name of the workspace. The binary names the inner crates itself until
 /// the server stands between.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     (
         "rewake",
         &[
@@ -21,15 +21,17 @@ const EDGES: [(&str, &[&str]); 11] = [
             "rewake-runtime",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
-    ("rewake-author", &["rewake-runtime", "rewake-store", "rewake-core", "rewake-wire"]),
+    ("rewake-author", &["rewake-runtime", "rewake-store", "rewake-core", "rewake-text", "rewake-wire"]),
     ("rewake-server", &["rewake-runtime", "rewake-core", "rewake-wire"]),
-    ("rewake-runtime", &["rewake-store", "rewake-bindings", "rewake-core", "rewake-wire"]),
+    ("rewake-runtime", &["rewake-store", "rewake-bindings", "rewake-core", "rewake-text", "rewake-wire"]),
     ("rewake-bindings", &[]),
     ("rewake-store", &["rewake-core", "rewake-wire"]),
     ("rewake-core", &["rewake-wire"]),
+    ("rewake-text", &[]),
     ("rewake-client", &["rewake-wire"]),
     ("rewake-wire", &[]),
     ("rewake-sdk", &["rewake-sdk-macros"]),
@@ -57,12 +59,13 @@ const CONFINED: [(&str, &[&str]); 7] = [
 
 /// Everything that the innermost crates may depend on: no async runtime, no I/O, no clock, no chance.
 /// (The clock of `jiff` is banned by host/core/clippy.toml.)
-const LISTED: [(&str, &[&str]); 2] = [
+const LISTED: [(&str, &[&str]); 3] = [
     (
         "rewake-core",
         &["rewake-wire", "blake3", "jiff", "serde", "serde_json", "serde_json_canonicalizer", "thiserror"],
     ),
     ("rewake-wire", &["base64", "serde", "serde_json"]),
+    ("rewake-text", &[]),
 ];
 
 /// What the rules read of a crate.

@@ -9,10 +9,10 @@ use rewake_runtime::config::allowances;
 use rewake_runtime::grants::{Asked, lines_to_allow};
 use rewake_runtime::host::Candidate;
 use rewake_runtime::{HostError, approval};
+use rewake_text::one_line;
 
 use crate::exit::Failure;
 use crate::out::{confirm, is_attended, note};
-use crate::text::one_line;
 
 /// Characters of an author's reason.
 const WHY_CHARS_MAX: usize = 200;

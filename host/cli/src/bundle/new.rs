@@ -8,7 +8,7 @@ use rewake_runtime::bundle::{Invalid, PluginKind};
 
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
-use crate::text::shell_word;
+use crate::shell::shell_word;
 
 /// Make a folder with a bundle that builds and passes its own tests.
 #[derive(Debug, Args)]
