@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rewake_bundle::Bundle;
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::bundle::Bundle;
 use rewake_runtime::live::Gone;
 use rewake_runtime::{Approval, NewSession};
 use rewake_tests::bundles::{Draft, guest};
@@ -406,8 +406,8 @@ async fn a_refused_creation_leaves_nothing() {
     }
 }
 
-/// Values of configuration: checked, pinned, and told to the guests; those that must be there and are not
-/// are named with the lines that set them.
+/// C12: configuration values are checked, pinned, and passed to the guests; an error about a missing value has
+/// the lines that set it.
 #[tokio::test(flavor = "multi_thread")]
 async fn configuration_is_checked_and_pinned() {
     let draft = Draft::scripted()
