@@ -9,7 +9,7 @@ use wasmparser::{Encoding, FuncValidatorAllocations, Parser, Payload, ValidPaylo
 use rewake_toml::{Invalid, quote, quote_all};
 
 /// The version of the plugin contract (WIT package rewake:plugin) that this version speaks.
-pub const CONTRACT: semver::Version = semver::Version::new(0, 1, 0);
+pub(crate) const CONTRACT: semver::Version = semver::Version::new(0, 1, 0);
 
 const PACKAGE: &str = "rewake:plugin/";
 /// WASI packages that hosts link.

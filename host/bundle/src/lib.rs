@@ -26,24 +26,18 @@ mod set;
 mod tests;
 mod tools;
 
-pub use asks::{Asks, FsAsk, HttpAsk, Secret};
-pub use asks::{fs_source, host, method};
-pub use component::{CONTRACT, Inspected, inspect};
+pub use asks::{Asks, FsAsk, HttpAsk, Secret, fs_source, host, method};
+pub use component::{Inspected, inspect};
 pub use gather::{Catalogue, Gathering};
-pub use limits::{
-    BUNDLE_BYTES_MAX, BUNDLES_MAX, COMPONENT_BYTES_MAX, COMPONENTS_MAX, DATA_BYTES_MAX, DATA_FILES_MAX,
-    LOCK_BYTES_MAX, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX,
-};
+pub use limits::{COMPONENT_BYTES_MAX, TEXT_BYTES_MAX};
 pub use load::{Bundle, Component};
 pub use locator::Locator;
 pub use lock::{LOCK_FILE, ListedTool, Lock, LockedComponent, LockedUse};
 pub use manifest::{
-    API, Agent, ConfigKey, ConfigType, Declared, HOOK_TIMEOUT_DEFAULT, Instructions, Limits, MANIFEST_FILE,
-    Manifest, On, SCHEMA,
+    API, Agent, ConfigKey, ConfigType, Declared, Instructions, Limits, MANIFEST_FILE, Manifest, On,
 };
 pub use matcher::{GrantKind, Matcher};
-pub use names::{DataFiles, Name, Use};
-pub use names::{component_name, duration, size_bytes};
+pub use names::{DataFiles, Name, Use, component_name, duration, size_bytes};
 pub use pack::{PACKED_SUFFIX, file_name, pack, require_lock, unpack};
 pub use rewake_core::fact::{HookEvent, PluginKind, TriedOn};
 pub use script::{Reply, Script, ScriptedUse};

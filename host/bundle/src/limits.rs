@@ -1,23 +1,23 @@
 //! How large a bundle and its parts may be. Knows only numbers.
 
 /// Bytes of `bundle.toml`.
-pub const MANIFEST_BYTES_MAX: u64 = 256 * 1024;
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 256 * 1024;
 /// Bytes of `bundle.lock`: it holds the schemas of all tools.
-pub const LOCK_BYTES_MAX: u64 = 8 * 1024 * 1024;
+pub(crate) const LOCK_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Bytes of an instructions file or a script.
 pub const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of one component. Python's, the largest measured, are about 18 MB.
 pub const COMPONENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of a file that guests read.
-pub const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const DATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Files that guests read, of one bundle.
-pub const DATA_FILES_MAX: usize = 10_000;
+pub(crate) const DATA_FILES_MAX: usize = 10_000;
 /// Bytes of all files of a bundle together, since they are held in memory at once.
-pub const BUNDLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(crate) const BUNDLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Components of one bundle.
-pub const COMPONENTS_MAX: usize = 64;
+pub(crate) const COMPONENTS_MAX: usize = 64;
 /// Bundles of one session.
-pub const BUNDLES_MAX: usize = 64;
+pub(crate) const BUNDLES_MAX: usize = 64;
 /// Linear memory that a component can ask for, in bytes: what a 32-bit address reaches.
 pub(super) const MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of the path of a mount.

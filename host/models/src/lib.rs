@@ -33,7 +33,6 @@ pub use request::{IMAGES_BYTES_MAX, Images, named_images, too_many_images};
 use rewake_bundle::Script;
 use rewake_egress::Egress;
 use rewake_policy::config::Rules;
-pub use spec::DEFAULT;
 pub use spec::Spec;
 
 /// The name of the model that plays its bundle's script.

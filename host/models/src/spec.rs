@@ -14,7 +14,7 @@ use rewake_policy::config::{KeySource, Model, Provider, Rules, Thinking};
 use rewake_toml::nearest;
 
 /// The name of the model that agents get which do not mind.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 /// Tokens of an answer, if neither the request nor the rules say; more where it thinks much.
 const OUTPUT_TOKENS: u32 = 16_384;
 const OUTPUT_TOKENS_THINKING: u32 = 32_768;

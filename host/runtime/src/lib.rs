@@ -21,7 +21,7 @@ mod load;
 mod loaded;
 mod plan;
 mod record;
-pub mod replay_check;
+pub(crate) mod replay_check;
 mod step;
 pub mod workbench;
 

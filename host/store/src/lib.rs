@@ -11,7 +11,7 @@ mod cut;
 mod error;
 mod host_lock;
 pub mod memory;
-pub mod ports;
+pub(crate) mod ports;
 pub mod sqlite;
 pub mod tamper;
 

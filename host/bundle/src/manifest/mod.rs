@@ -23,12 +23,12 @@ use rewake_toml::{Error, Invalid, Problem, SourceText};
 /// The name of the manifest's file in a bundle.
 pub const MANIFEST_FILE: &str = "bundle.toml";
 /// The only form of the manifest that this version reads.
-pub const SCHEMA: u64 = 1;
+pub(crate) const SCHEMA: u64 = 1;
 /// The contract that this version speaks, as `api` names it.
 pub const API: &str = "0.1";
 
 /// A hook's timeout, if its declaration has none.
-pub const HOOK_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+pub(crate) const HOOK_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
 /// A bundle's manifest.
 #[derive(Clone, Debug, PartialEq)]

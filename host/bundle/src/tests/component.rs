@@ -1,6 +1,7 @@
 //! What is said about bytes that are not the component that the manifest promises.
 
-use super::super::{CONTRACT, PluginKind, inspect};
+use super::super::component::CONTRACT;
+use super::super::{PluginKind, inspect};
 use super::{component, plugin};
 
 #[test]

@@ -19,7 +19,7 @@ use rewake_store::Blob;
 use serde::Serialize;
 
 pub use self::differing::difference;
-pub use self::read::{NotSent, Sent, read, requests_near};
+pub use self::read::{NotSent, Sent, read};
 pub use self::shape::{Content, Message, Options, Role, Tool};
 use self::shape::{ListBlob, MessageBlob, OptionsBlob, ToolsBlob};
 

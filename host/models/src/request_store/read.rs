@@ -125,7 +125,11 @@ async fn at(store: &dyn Store, id: &SessionId, seq: u64) -> Result<Option<Fact>,
 ///
 /// # Errors
 /// If the store cannot be read.
-pub async fn requests_near(store: &dyn Store, id: &SessionId, seq: u64) -> Result<Vec<u64>, StoreError> {
+pub(crate) async fn requests_near(
+    store: &dyn Store,
+    id: &SessionId,
+    seq: u64,
+) -> Result<Vec<u64>, StoreError> {
     const PAGE: u32 = 500;
     let head = store.head(id).await?.map_or(0, |head| head.seq);
     let from = seq.min(head).saturating_sub(NEAR_ENTRIES);

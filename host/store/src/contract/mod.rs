@@ -7,7 +7,7 @@ mod inbox;
 mod installed;
 mod journal;
 mod leases;
-pub mod tale;
+pub(crate) mod tale;
 
 use rewake_core::ids::{HostId, Timestamp};
 
