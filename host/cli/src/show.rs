@@ -5,6 +5,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_sandbox::workspace;
 use rewake_store::{Inbox as _, Sessions as _};
+use rewake_text::one_line;
 use rewake_wire::SessionSummary;
 
 use crate::data::Places;
@@ -13,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::journal::{Standing, not_there};
 use crate::out::{Out, Style, table};
 use crate::queued;
-use crate::text::{one_line, shell_word};
+use crate::shell::shell_word;
 
 /// Characters of a value.
 const VALUE_CHARS_MAX: usize = 400;
@@ -68,7 +69,7 @@ fn keep_indent(value: &str) -> String {
 
 /// Tables are aligned with blanks, so only what ends a line goes.
 fn one_line_keeping_columns(text: &str) -> String {
-    let text = crate::text::plain(text).replace(['\n', '\t'], " ");
+    let text = rewake_text::plain(text).replace(['\n', '\t'], " ");
     text.chars().take(VALUE_CHARS_MAX).collect()
 }
 

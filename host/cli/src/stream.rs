@@ -12,11 +12,11 @@ use rewake_core::fact::{
 };
 use rewake_core::ids::{SessionId, turn_name};
 use rewake_core::session::Session;
+use rewake_text::{one_line, plain};
 use rewake_wire::{ActorType, Outcome};
 
 use crate::describe;
 use crate::out::Style;
-use crate::text::{one_line, plain};
 
 pub(crate) use self::marker::COMPACTED;
 

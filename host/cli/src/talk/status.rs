@@ -8,10 +8,10 @@ use rewake_core::fact::{Fact, ModelOutcome};
 use rewake_core::money::Usd;
 use rewake_core::session::Session;
 use rewake_runtime::live::Delta;
+use rewake_text::one_line;
 
 use super::row::{Look, Row};
 use crate::stream::activity;
-use crate::text::one_line;
 
 /// Characters of a model's name and of an activity.
 const WORDS_CHARS_MAX: usize = 40;

@@ -164,7 +164,7 @@ fn escapes_of_models_and_tools_reach_no_row() {
     let mut talk = Talk::new();
     talk.text(4, 0, "a\x1b");
     talk.text(4, 0, "[2Jb");
-    assert_eq!(talk.shown(9).1, ["  a[2Jb"]);
+    assert_eq!(talk.shown(9).1, [r"  a\u{1b}[2Jb"]);
     let uses = vec![RequestedUse {
         id: "u".into(),
         name: "ca\x1b[2Jt".into(),
@@ -174,9 +174,9 @@ fn escapes_of_models_and_tools_reach_no_row() {
         after: vec![],
     }];
     talk.entry(ToolsRequested { uses });
-    assert_eq!(talk.shown(9).1, ["→ ca[2Jt [2Ja …"]);
+    assert_eq!(talk.shown(9).1, [r"→ ca\u{1b}[2Jt \u{1b}[2Ja …"]);
     let completed = ToolCompleted::new(None, Outcome::Error, vec![Part::text("no\x1b]0;t\x07")]);
-    assert_eq!(talk.entry(completed), ["✗ ca[2Jt [2Ja: error: no]0;t"]);
+    assert_eq!(talk.entry(completed), [r"✗ ca\u{1b}[2Jt \u{1b}[2Ja:", r"  error: no\u{1b}]0;t\u{7}"]);
 }
 
 #[test]
