@@ -29,6 +29,7 @@ Set-up and checks of this repository.
   cargo xtask guests               build every plugin, example and test guest as a component
   cargo xtask build                guests, then the `rewake` program
   cargo xtask docs                 write docs/wit.md from the plugin contract
+  cargo xtask lines                print the lines of each crate, without tests, and its largest cycle of modules
   cargo xtask test                 set-up, then every check and test
   cargo xtask test --quick         without clippy and the documentation
   cargo xtask test -- FILTER…      only the tests whose names match, after set-up
@@ -67,6 +68,7 @@ fn dispatch(arguments: &[&str]) -> Result {
             Ok(())
         }
         ["docs"] => setup::docs(&Workspace::find()?),
+        ["lines"] => setup::lines(&Workspace::find()?),
         ["demo"] => demo::run(&Workspace::find()?),
         ["bench", options @ ..] => bench::run(&Workspace::find()?, options),
         ["fuzz", options @ ..] => fuzz::run(&Workspace::find()?, &fuzz::Options::parse(options)?),

@@ -13,7 +13,6 @@ use wasmtime::{Engine, Result, bail};
 use crate::data::Data;
 use crate::generated::{harness_plugin, hook_plugin, tool_plugin};
 use crate::plugins::{HarnessPre, HookPre, ToolPre};
-use crate::{ambient, files, poll, random};
 
 /// The kinds of component that a bundle may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,13 +139,6 @@ struct NoHttp;
 
 fn harness(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = wasi(engine)?;
-    // Only what could differ between one run of a step and the next is taken over: the rest of
-    // WASI is constant, because `Data` gives an instance an empty environment and no sockets.
-    linker.allow_shadowing(true);
-    ambient::shadow(&mut linker)?;
-    random::shadow(&mut linker, random::RECORDED)?;
-    poll::shadow(&mut linker)?;
-    linker.allow_shadowing(false);
     harness_plugin::HarnessPlugin::add_to_linker::<Data, HasSelf<Data>>(&mut linker, |data| data)?;
     Ok(linker)
 }
@@ -163,13 +155,10 @@ fn hook(engine: &Engine) -> Result<Linker<Data>> {
     Ok(linker)
 }
 
+/// WASI as `rewake-wasi` links it. `Data` gives an instance an empty environment and no sockets.
 fn wasi(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    linker.allow_shadowing(true);
-    files::shadow(&mut linker)?;
-    random::shadow(&mut linker, random::MACHINE)?;
-    linker.allow_shadowing(false);
+    rewake_wasi::add_to_linker(&mut linker)?;
     Ok(linker)
 }
 
@@ -178,8 +167,11 @@ mod tests {
     use super::*;
     use crate::data::Sandbox;
     use crate::imports::Imports;
+    use rewake_wasi::WasiHost;
 
     struct Nothing;
+
+    impl WasiHost for Nothing {}
 
     impl Imports for Nothing {}
 
@@ -229,20 +221,6 @@ mod tests {
                     assert!(format!("{error:#}").contains("use rewake:plugin/http"), "{error:#}");
                 }
             }
-        }
-    }
-
-    /// What stands in the place of single functions of WASI must have the name of the interface that is
-    /// linked: another version of it would be served by nobody's.
-    #[test]
-    fn what_is_shadowed_is_what_is_linked() {
-        let engine = Engine::default();
-        let streams = files::STREAMS.map(|function| (files::STREAMS_INTERFACE, function));
-        for (interface, function) in streams.into_iter().chain(random::FUNCTIONS) {
-            let mut linker = Linker::<Data>::new(&engine);
-            wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
-            let twice = linker.instance(interface).unwrap().func_wrap(function, |_, (): ()| Ok(()));
-            assert!(twice.is_err(), "{interface} has no {function}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::tree::{Violation, line_of, root};
 
 /// What a workspace crate may name of the workspace. The binary names the inner crates itself until
 /// the server stands between.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 21] = [
     (
         "rewake",
         &[
@@ -26,6 +26,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-toml",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
@@ -41,6 +42,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-toml",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
@@ -56,8 +58,10 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-schema",
             "rewake-toml",
             "rewake-bindings",
+            "rewake-wasi",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
@@ -71,6 +75,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-egress",
             "rewake-toml",
             "rewake-bindings",
+            "rewake-wasi",
             "rewake-store",
             "rewake-core",
             "rewake-wire",
@@ -82,15 +87,25 @@ const EDGES: [(&str, &[&str]); 19] = [
     ),
     (
         "rewake-policy",
-        &["rewake-bundle", "rewake-egress", "rewake-toml", "rewake-core", "rewake-wire", "rewake-untrusted"],
+        &[
+            "rewake-bundle",
+            "rewake-egress",
+            "rewake-toml",
+            "rewake-core",
+            "rewake-text",
+            "rewake-wire",
+            "rewake-untrusted",
+        ],
     ),
-    ("rewake-bundle", &["rewake-toml", "rewake-core", "rewake-wire", "rewake-untrusted"]),
+    ("rewake-bundle", &["rewake-toml", "rewake-core", "rewake-text", "rewake-wire", "rewake-untrusted"]),
     ("rewake-egress", &["rewake-core"]),
     ("rewake-schema", &["rewake-core"]),
-    ("rewake-toml", &["rewake-core"]),
-    ("rewake-bindings", &[]),
+    ("rewake-toml", &["rewake-core", "rewake-text"]),
+    ("rewake-wasi", &[]),
+    ("rewake-bindings", &["rewake-wasi"]),
     ("rewake-store", &["rewake-core", "rewake-wire"]),
     ("rewake-core", &["rewake-wire"]),
+    ("rewake-text", &[]),
     ("rewake-client", &["rewake-wire"]),
     ("rewake-wire", &[]),
     ("rewake-sdk", &["rewake-sdk-macros"]),
@@ -107,7 +122,7 @@ const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 
 /// Crates, by the beginning of their names, and the only manifests that may name them.
 const CONFINED: [(&str, &[&str]); 5] = [
-    ("wasmtime", &["rewake-bindings", "rewake-sandbox", "rewake-runtime"]),
+    ("wasmtime", &["rewake-wasi", "rewake-bindings", "rewake-sandbox", "rewake-runtime"]),
     ("rusqlite", &["rewake-store"]),
     ("hyper", &["rewake-egress"]),
     // The servers of tests speak it too.
@@ -117,12 +132,13 @@ const CONFINED: [(&str, &[&str]); 5] = [
 
 /// Everything that the innermost crates may depend on: no async runtime, no I/O, no clock, no chance.
 /// (The clock of `jiff` is banned by host/core/clippy.toml.)
-const LISTED: [(&str, &[&str]); 2] = [
+const LISTED: [(&str, &[&str]); 3] = [
     (
         "rewake-core",
         &["rewake-wire", "blake3", "jiff", "serde", "serde_json", "serde_json_canonicalizer", "thiserror"],
     ),
     ("rewake-wire", &["base64", "serde", "serde_json"]),
+    ("rewake-text", &[]),
 ];
 
 /// What the rules read of a crate.
