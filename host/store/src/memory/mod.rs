@@ -1,5 +1,5 @@
 //! A store in memory: the same answers as the embedded one, none of its durability, and failures on
-//! request. For tests, and for sessions that nobody wants back.
+//! request. For tests.
 
 mod installed;
 mod kept;
