@@ -168,9 +168,10 @@ impl Location {
             self.schema.iter().try_for_each(|part| fresh.execute_batch(part))?;
             definitions(&fresh)
         };
-        let expected = expected().map_err(|error| failure::failed("building the schema", &error))?;
+        let expected = expected().map_err(|error| failure::failed("building the schema".into(), &error))?;
         let found = definitions(connection).map_err(|error| self.schema_failed(&error))?;
-        let mut differ = expected.symmetric_difference(&found).map(|(kind, name, _)| format!("{kind} {name}"));
+        let mut differ =
+            expected.symmetric_difference(&found).map(|(kind, name, _)| format!("{kind} {name}"));
         match differ.next() {
             None => Ok(()),
             Some(first) => Err(self.foreign(format!(
@@ -212,7 +213,8 @@ impl Location {
 
 /// Kind, name and text of all that a schema defines.
 fn definitions(connection: &Connection) -> rusqlite::Result<BTreeSet<(String, String, String)>> {
-    let mut query = connection.prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?;
+    let mut query = connection
+        .prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?;
     query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 

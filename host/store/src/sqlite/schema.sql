@@ -69,6 +69,7 @@ BEGIN SELECT RAISE(ABORT, 'an entry that is not sealed is never deleted'); END;
 -- SQLite may use an entry's id again: a payload left behind would become that of another entry.
 CREATE TRIGGER entries_outlive_their_payloads BEFORE DELETE ON entries
 WHEN EXISTS (SELECT 1 FROM payloads WHERE entry = OLD.id)
+    AND EXISTS (SELECT 1 FROM sessions WHERE id = OLD.session AND OLD.seq <= sealed_through)
 BEGIN SELECT RAISE(ABORT, 'the payload of a sealed entry is deleted before the entry'); END;
 
 -- Salt and bytes of an entry's payload; above the inline limit the bytes are a blob, named by digest.

@@ -19,7 +19,11 @@ const BROKEN: &[&str] = &[SCHEMA[0], LATER[1], "DROP TABLE faults; INSERT INTO n
 
 const READ_ONLY: OpenOptions = OpenOptions { read_only: true };
 
-fn open(place: &Place, options: OpenOptions, schema: &'static [&'static str]) -> Result<SqliteStore, StoreError> {
+fn open(
+    place: &Place,
+    options: OpenOptions,
+    schema: &'static [&'static str],
+) -> Result<SqliteStore, StoreError> {
     SqliteStore::open_blocking(&place.path(), options, schema)
 }
 

@@ -32,7 +32,9 @@ fn sealed(through: i64) -> String {
 
 /// Deletes the payloads of session 1 up to a seq.
 fn without_payloads(through: i64) -> String {
-    format!("DELETE FROM payloads WHERE entry IN (SELECT id FROM entries WHERE session = 1 AND seq <= {through});")
+    format!(
+        "DELETE FROM payloads WHERE entry IN (SELECT id FROM entries WHERE session = 1 AND seq <= {through});"
+    )
 }
 
 fn without_entries(through: i64) -> String {
@@ -91,8 +93,14 @@ async fn sealed_headers_stay_as_they_are() {
         (String::new(), headers(1, 2, 4)),
         (headers(1, 1, 4), headers(1, 6, 8)),
         (headers(1, 1, 4), headers(1, 4, 8)),
-        (String::new(), "INSERT INTO header_segments VALUES (1, 1, 4, zeroblob(32), zeroblob(32), x'')".into()),
-        (String::new(), "INSERT INTO header_segments VALUES (1, 1, 99, zeroblob(32), zeroblob(32), x'')".into()),
+        (
+            String::new(),
+            "INSERT INTO header_segments VALUES (1, 1, 4, zeroblob(32), zeroblob(32), x'')".into(),
+        ),
+        (
+            String::new(),
+            "INSERT INTO header_segments VALUES (1, 1, 99, zeroblob(32), zeroblob(32), x'')".into(),
+        ),
     ] {
         refused(&connection, &before, &statement, follow);
     }
@@ -130,17 +138,22 @@ async fn sealed_payloads_lose_only_what_tombstones_name() {
     ] {
         refused(&connection, "", statement, only);
     }
-    for statement in ["DELETE FROM payload_segments", "REPLACE INTO payload_segments SELECT * FROM payload_segments"] {
+    for statement in
+        ["DELETE FROM payload_segments", "REPLACE INTO payload_segments SELECT * FROM payload_segments"]
+    {
         refused(&connection, "", statement, "sealed payloads are never deleted");
     }
     // The entry that a tombstone names may be sealed; the one that names it is live when it does.
     refused(&connection, "", tombstone, "a tombstone is named by an entry of its session");
     connection.execute_batch("INSERT INTO tombstones VALUES (1, 2, 5), (1, 6, 7)").unwrap();
     refused(&connection, "", "UPDATE payload_segments SET bytes = x'', lacks = 2", only);
-    connection.execute_batch("UPDATE payload_segments SET bytes = x'', lacks = 1").expect("named in its range");
+    connection
+        .execute_batch("UPDATE payload_segments SET bytes = x'', lacks = 1")
+        .expect("named in its range");
     refused(&connection, "", "UPDATE payload_segments SET bytes = x'03', lacks = 1", only);
     // Sealing also removes the entry that a tombstone is named by.
-    let rest = headers(1, 5, 8) + &payloads(1, 5, 1) + &sealed(8) + &without_payloads(8) + &without_entries(8);
+    let rest =
+        headers(1, 5, 8) + &payloads(1, 5, 1) + &sealed(8) + &without_payloads(8) + &without_entries(8);
     connection.execute_batch(&rest).expect("both ends of a tombstone are sealed");
     assert_eq!((count(&connection, "entries WHERE session = 1"), count(&connection, "tombstones")), (0, 2));
     closed(connection);
