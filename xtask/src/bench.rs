@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: builds what the benchmarks need, in release, and runs them. What is measured, and how, is
-//! `bench/`'s.
+//! `tests/bench`'s.
 
 use crate::workspace::Workspace;
 use crate::{Result, console, process, setup};

@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: builds the targets of fuzz/ with coverage that libFuzzer can follow, and runs each for some
+//! `cargo xtask fuzz`: builds the targets of tests/fuzz with coverage that libFuzzer can follow, and runs each for some
 //! seconds.
 //!
 //! Needs nothing but stable Rust and a C++ compiler: the flags are those of cargo-fuzz without a sanitizer, which
-//! safe code does without. Knows no target: each is a file in fuzz/fuzz_targets.
+//! safe code does without. Knows no target: each is a file in tests/fuzz/fuzz_targets.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl Options {
 
 /// Builds and runs; ends at the first target that fails.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result {
-    let folder = workspace.root.join("fuzz");
+    let folder = workspace.root.join("tests/fuzz");
     let targets = chosen(all(&folder)?, &options.targets)?;
     let built = build(workspace, &folder, &targets)?;
     for target in &targets {
@@ -127,7 +127,7 @@ fn host() -> Result<String> {
     Ok(host.ok_or("rustc does not say what its host is")?.to_owned())
 }
 
-/// Runs a target. What is new to it is kept beside the build; what breaks it, in fuzz/found.
+/// Runs a target. What is new to it is kept beside the build; what breaks it, in tests/fuzz/found.
 fn fuzz(workspace: &Workspace, folder: &Path, built: &Path, target: &str, seconds: u64) -> Result {
     let kept = workspace.target.join("fuzz/corpus").join(target);
     let found = folder.join("found").join(target);
@@ -145,8 +145,8 @@ fn fuzz(workspace: &Workspace, folder: &Path, built: &Path, target: &str, second
     process::run(&mut command).map_err(|error| {
         format!(
             "{target} broke. The input is in {}; run the same command with that file as the only argument to have it \
-             again. Once it is mended, put the file into fuzz/corpus/{target}, under a name that says what it is: the \
-             tests try it from then on.\n{error}",
+             again. Once it is fixed, put the file into tests/fuzz/corpus/{target}, under a name that says what it is: \
+             the tests try it from then on.\n{error}",
             found.display()
         )
     })
@@ -177,7 +177,7 @@ mod tests {
     /// Each target is a file with a line in the manifest and samples to begin with.
     #[test]
     fn every_target_is_built_and_has_samples() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz");
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let targets = all(&folder).unwrap();
         assert!(OF_THE_CORE.iter().all(|target| targets.iter().any(|known| known == target)));

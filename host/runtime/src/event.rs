@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::Refusal;
 use rewake_store::Blob;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::live::Live;
+use crate::providers::{Delta, DeltaSink};
 
 /// Events that wait for a driver; senders wait for room.
 const EVENTS_MAX: usize = 64;
@@ -97,5 +99,11 @@ impl Port {
 
     async fn send(&self, event: Event) -> Result<(), Unrecorded> {
         self.0.send(event).await.map_err(|_| Unrecorded::Dropped)
+    }
+}
+
+impl DeltaSink for Port {
+    fn show(&self, start: u64, attempt: u32, delta: Delta) -> BoxFuture<'_, ()> {
+        Box::pin(Port::show(self, Live::Delta { start, attempt, delta }))
     }
 }

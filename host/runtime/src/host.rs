@@ -164,6 +164,8 @@ impl Host {
         let authorities = read.authorities().map_err(HostError::Rules)?;
         let egress = Egress::new(read.limits.http.over(HttpLimits::default()), &authorities)
             .map_err(|why| HostError::Machine(format!("this machine cannot do TLS: {why}")))?;
+        let egress = Arc::new(egress);
+        let models = Arc::new(Models::new(egress.clone(), store.clone()));
         Ok(Host(Arc::new(Inner {
             id,
             data: config.data.clone(),
@@ -175,8 +177,8 @@ impl Host {
             clock,
             files_in_place,
             components,
-            models: Arc::new(Models::default()),
-            egress: Arc::new(egress),
+            models,
+            egress,
             loaded: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
             lock: OnceCell::new(),

@@ -8,6 +8,8 @@ use rewake_core::view;
 use rewake_wire::{Event, Fault};
 use tokio::sync::broadcast;
 
+pub use crate::providers::Delta;
+
 /// Messages kept for a follower that lags; one that lags more reads the journal from where it was.
 const LIVE_MAX: usize = 1_024;
 
@@ -70,17 +72,6 @@ impl Shown {
     pub fn event(&self) -> &Event {
         self.0.event.get_or_init(|| view::event(&self.0.session, &self.0.entry))
     }
-}
-
-/// A piece of what a model is saying.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delta {
-    /// Text of the answer.
-    Text(String),
-    /// Text of its reasoning.
-    Thinking(String),
-    /// It begins to ask for this tool.
-    ToolUse(String),
 }
 
 /// Why a host no longer runs a session.

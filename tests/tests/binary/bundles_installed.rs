@@ -197,7 +197,8 @@ fn versions_stand_side_by_side() {
     refused.says(&["another test/scripted 0.2.0 is installed", "bundle update"]);
 }
 
-/// The new version asks for no more: the approval carries over. It asks for more: nobody has approved that.
+/// C13: an approval covers an update that asks for no more, and no wider one; running sessions keep their
+/// version.
 #[test]
 fn an_update_needs_approval_for_what_is_wider() {
     let program = Program::new();

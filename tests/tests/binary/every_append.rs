@@ -255,11 +255,14 @@ fn compare(expected: &Events, events: &Events) {
     );
 }
 
+/// A09, A13, A16, A48: after a kill at every second append, the journal, the files and the replay are as
+/// without it.
 #[test]
 fn a_session_killed_at_every_other_append_ends_the_same() {
     killed_at_every_append(0);
 }
 
+/// A09, A13, A48: the same for the appends in between.
 #[test]
 fn and_at_those_in_between() {
     killed_at_every_append(1);

@@ -39,7 +39,7 @@ fn change(program: &Program, from: &str, to: &str) {
     std::fs::write(journal(program), bytes).unwrap();
 }
 
-/// R0: one letter is enough.
+/// B25, R0: one changed letter of a payload is detected.
 #[test]
 fn a_changed_letter_is_found_and_named() {
     let (program, changed, other) = two_sessions();

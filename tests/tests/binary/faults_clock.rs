@@ -15,7 +15,8 @@ fn tell_at(three: &Three, ahead_ms: i64, args: &[&str]) -> Ended {
     three.program.run_with(args, &Preload::new().clock(&clock))
 }
 
-/// Days forth and back between turns, within one too: each turn ends, and the journal verifies and replays.
+/// B12: the clock jumps by days between turns and within one: each turn ends, and the journal verifies and
+/// replays in its own order.
 #[test]
 fn turns_end_whatever_the_clock_says() {
     let three = Three::new();

@@ -56,7 +56,8 @@ fn settled(three: &Three, ended: &Ended, what: &str) {
     three.program.run(&["verify", &three.second]).expect(0);
 }
 
-/// R0: the Nth write or sync of a turn fails. Its process mostly goes on by itself, as it opens the file again.
+/// A11, R0: the Nth write or sync of a turn fails. The process mostly recovers alone, because it reopens the
+/// file.
 #[test]
 fn a_disk_that_fails_once_loses_nothing() {
     let whole = Three::new();
@@ -85,7 +86,7 @@ fn a_disk_that_fails_once_loses_nothing() {
     }
 }
 
-/// A disk that fails from some call on, for good: the process ends and says why, and what is in the file holds.
+/// A11: a disk that fails for good: the process exits with the reason, and the entries in the file verify.
 #[test]
 fn a_disk_that_stays_broken_is_told() {
     let whole = Three::new();

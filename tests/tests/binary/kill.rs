@@ -18,7 +18,7 @@ fn session_starts(events: &Events) -> Vec<&str> {
     starts.map(|event| event.data["source"].as_str().unwrap_or_default()).collect()
 }
 
-/// R5: a tool that may not be repeated is not, and its outcome is told as unknown.
+/// B29, R5: a `once` call is not retried; the harness gets the outcome `unknown`.
 #[test]
 fn a_tool_of_class_once_is_not_run_again() {
     let ops = json!([call(&[append("append_once", "once", FOREVER_MS)]), { "op": "say", "text": "on" }]);
@@ -237,7 +237,7 @@ fn while_a_turn_waits_for_a_time() {
     assert_eq!((events.count("turn.waiting"), events.count("turn.completed")), (2, 1));
 }
 
-/// R1: acknowledged means kept, whoever was there to take it in.
+/// A10, R1: an acknowledged message is kept, although no host accepted it before the kill.
 #[test]
 fn a_message_that_no_host_took_is_taken_in_by_the_next() {
     let program = Program::new();

@@ -49,8 +49,8 @@ fn differing(program: &Program, id: &str, told: &str, keep: impl Fn(&Fact) -> bo
     other
 }
 
-/// R6, A47: what differs is told with its entry, its function and the way to it, wherever a person looks; nothing is
-/// done, and the others go on.
+/// A47, R6: every view of a mismatch names the entry, the function and the path to the difference; no effect is
+/// performed, and the other sessions continue.
 #[test]
 fn a_mismatch_is_told_wherever_people_look() {
     let program = Program::new();
@@ -87,7 +87,7 @@ fn a_mismatch_is_told_wherever_people_look() {
     program.tell(&id, "[]").expect(0);
 }
 
-/// B40: and a replay of what is complete says the same.
+/// B40: a replay of a complete session reports the same difference.
 #[test]
 fn a_replay_tells_the_same_difference() {
     let program = Program::new();

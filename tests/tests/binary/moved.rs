@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::cut::{FOREVER_MS, append, call, cut, learned, scripted};
 
-/// design.md, 6: moving to another host is loading, as everything is.
+/// A23, B28: a copy of the data folder resumes after the last entry, as the original does: a move is a load.
 #[test]
 fn a_copy_of_the_data_folder_goes_on_as_the_original_does() {
     let draft = scripted().model("[[reply]]\ntext = \"good morning\"\n");
@@ -34,7 +34,7 @@ fn a_copy_of_the_data_folder_goes_on_as_the_original_does() {
     assert_ne!(there.last("session.unloaded").hash, here.last("session.unloaded").hash);
 }
 
-/// A session that rests goes on elsewhere too, with what it was created with.
+/// A23, B06, B31: an idle session resumes on another host too, with the versions it was created with.
 #[test]
 fn a_session_at_rest_is_told_more_elsewhere() {
     let program = rewake_tests::program::Program::new();

@@ -156,8 +156,8 @@ fn processes_that_start_at_once_in_a_new_folder() {
     }
 }
 
-/// Who only reads takes no lock and makes nothing in the data folder, but for what SQLite shares with others who
-/// have its file open: the folder may be evidence, or on a disk that cannot be written.
+/// A33: readers take no lock and create no file in the data folder, except the files that SQLite shares between
+/// processes: the folder may be evidence, or on a read-only disk.
 #[test]
 fn reading_makes_nothing_in_the_data_folder() {
     let program = Program::new();

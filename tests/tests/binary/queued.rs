@@ -30,7 +30,7 @@ fn listed(program: &Program, id: &str) -> String {
     from.collect::<Vec<_>>().join("\n")
 }
 
-/// C66 to C69: what waits is listed with its number, changed, taken back, and told next.
+/// C50, C66, C67, C68, C69: pending messages are listed with number and sender, edited, canceled and promoted.
 #[test]
 fn what_waits_is_listed_changed_taken_back_and_promoted() {
     let program = Program::new();

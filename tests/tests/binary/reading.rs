@@ -11,6 +11,7 @@ fn say(text: &str) -> String {
     json!([{ "op": "say", "text": text }]).to_string()
 }
 
+/// C06: a run with a first message creates a session; its output and the journal's are the same bytes.
 #[test]
 fn json_lines_are_the_journal_s_own() {
     let program = Program::new();

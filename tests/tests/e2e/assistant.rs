@@ -2,7 +2,7 @@
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_runtime::sent;
+use rewake_runtime::{PROJECT, sent};
 use rewake_tests::bundles::{Draft, root};
 use rewake_tests::play::Scenario;
 use rewake_tests::{Outcome, Running, World};
@@ -33,11 +33,12 @@ fn uses(uses: &[(&str, serde_json::Value)]) -> String {
 /// What the newest request told the model, as text.
 async fn told(world: &World, id: &SessionId) -> String {
     let events = world.events(id).await;
-    let sent = sent::read(world.store.as_ref(), id, events.last("model.started").seq).await.unwrap();
+    let sent = sent::read(world.store.as_ref(), PROJECT, id, events.last("model.started").seq).await.unwrap();
     serde_json::to_string(&sent.messages).unwrap()
 }
 
-/// A40, R9: an interrupt in the midst of calls is told use by use, and none is left without a result.
+/// A40, A42, R9: after an interrupt in the middle of calls, the model sees the state of each use, and every use
+/// has a result.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_is_told_truthfully() {
     let slow = json!({ "path": "/workspace/log", "line": "a", "sleep_ms": 60_000 });
@@ -76,7 +77,7 @@ async fn an_interrupt_is_told_truthfully() {
     }
 }
 
-/// C56, R10: a message that comes while a step runs is heard by the next one, in the same turn.
+/// C56, R10: a message that arrives during a step is delivered to the next step of the same turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn people_steer() {
     let world = World::new().await;

@@ -34,7 +34,7 @@ fn refusal(told: Result<u64, HostError>) -> Refusal {
     }
 }
 
-/// C67, X6: what waits is told as it was last edited; the journal holds what it said before.
+/// C67, X6: a pending message is delivered as it was last edited; the journal holds the previous text.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_waits_is_told_as_it_was_edited() {
     let world = World::new().await;
@@ -60,7 +60,7 @@ async fn a_message_that_waits_is_told_as_it_was_edited() {
     assert_eq!((events.count("turn.completed"), events.count("command.rejected")), (2, 0));
 }
 
-/// C68: what was taken back is never told, and cannot be changed any more; guests cannot read what it said.
+/// C68: a canceled message is never delivered and cannot be changed any more; guests cannot read its text.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_was_taken_back_is_never_told() {
     let world = World::new().await;

@@ -18,6 +18,7 @@ fn written<'a>(world: &World, id: &SessionId, lines: &'a [&str]) -> Vec<(&'a str
     lines.iter().map(|line| (*line, log.lines().filter(|other| other == line).count())).collect()
 }
 
+/// A13: wherever the host dies, the next load runs the same code and gives the same session.
 #[tokio::test(flavor = "multi_thread")]
 async fn steps_without_effects() {
     let ops = json!([
@@ -36,7 +37,8 @@ async fn steps_without_effects() {
     scenario.everywhere(|_, _, events| assert_eq!(events.count("custom.note"), 1)).await;
 }
 
-/// R5, X2, A44: what may be repeated is, and what may not is not.
+/// R5, X2, A44, B29: after a crash, a `once` call is not retried and its outcome is `unknown`; the others are
+/// retried.
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_of_every_class() {
     let ops = json!([

@@ -32,7 +32,7 @@ async fn fails(bundle: &Draft, ops: &Value, code: &str, how: &str) -> Events {
     events
 }
 
-/// C31, B08: the harness fails its turn; the session goes on, from the state before that step.
+/// C31, B08: the harness fails its turn; the session continues, from the state before that step.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_turn_leaves_the_session() {
     let ops = json!([{ "op": "say", "text": "before" }, { "op": "fail", "code": "no_luck" }]);
@@ -41,7 +41,7 @@ async fn a_failed_turn_leaves_the_session() {
     assert_eq!(events.first("turn.failed").data["detail"], "as scripted");
 }
 
-/// C32, C93: the harness fails its session; every row is answered, and nothing more is taken.
+/// C23, C32, C93: the harness fails its session; every row is answered, and no more are accepted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_session_is_over() {
     let world = World::new().await;

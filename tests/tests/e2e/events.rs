@@ -38,7 +38,7 @@ async fn slices_are_positional() {
     assert_eq!(got, [vec![3, 4, 5], vec![1, 2, 3], vec![5, 4, 3], vec![], vec![], vec![], vec![]]);
 }
 
-/// B21: slices by kind; and B16: what was read once reads the same later.
+/// B11, B16, B21: slices by kind; a slice reads the same later; a harness can emit only its own kinds.
 #[tokio::test(flavor = "multi_thread")]
 async fn slices_are_filtered_by_kind() {
     let ops = json!([

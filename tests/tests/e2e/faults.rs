@@ -68,7 +68,7 @@ fn seq_of(drafts: &[Fresh], kind: &str) -> u64 {
     drafts.iter().position(|draft| draft.fact.kind() == kind).unwrap() as u64 + 1
 }
 
-/// R6, A47, B24: another component asks for something else: the report names entry, function and field.
+/// R6, A47, B24: another component makes another call: the report names entry, function and field.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_component_is_a_mismatch() {
     let (id, drafts) = recorded(2).await;
@@ -96,7 +96,7 @@ async fn another_component_is_a_mismatch() {
     assert_eq!(fault_of(&world, &id).await, fault, "it is still another component");
 }
 
-/// B40: the same is found by a replay of the steps that completed, which changes nothing.
+/// B40: a replay of completed steps finds the same difference, and changes no entry.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_finds_another_component() {
     let (id, drafts) = recorded(i64::MAX).await;
@@ -206,7 +206,7 @@ const CHANGES: [Change; 8] = [
     },
 ];
 
-/// R6: replay compares position and content of each call, and nothing recorded may be left over.
+/// R6, B24: replay compares position and content of each call, and no recorded entry may be left over.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_difference_is_found_and_named() {
     let (id, drafts) = recorded(3).await;
@@ -225,7 +225,7 @@ async fn every_difference_is_found_and_named() {
     }
 }
 
-/// A20: a harness that does not take its saved state is a fault; nothing is lost by it.
+/// A20: a harness that rejects its saved state is a fault; no data is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_state_is_a_fault() {
     let world = World::new().await;
@@ -241,8 +241,8 @@ async fn a_refused_state_is_a_fault() {
     assert!(Running::try_load(&world.host(), &id).await.is_err());
 }
 
-/// A20, R5: the same of a state that was saved a moment before: what led to it is on the disk, and the fault names an
-/// entry that is there.
+/// A20, R5: the same for a state that was saved a moment before: its entries are on the disk, and the fault
+/// names one of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_that_is_refused_at_once_is_a_fault() {
     let world = World::new().await;

@@ -406,8 +406,8 @@ async fn a_refused_creation_leaves_nothing() {
     }
 }
 
-/// Values of configuration: checked, pinned, and told to the guests; those that must be there and are not
-/// are named with the lines that set them.
+/// C12: configuration values are checked, pinned, and passed to the guests; an error about a missing value has
+/// the lines that set it.
 #[tokio::test(flavor = "multi_thread")]
 async fn configuration_is_checked_and_pinned() {
     let draft = Draft::scripted()

@@ -21,7 +21,7 @@ fn verdicts<'a>(events: &'a Events, key: &str) -> Vec<&'a Value> {
     events.of_kind("hook.verdict").map(|event| &event.data[key]).collect()
 }
 
-/// A07: a denied tool has no effect at all, and the harness is told the reason and the context.
+/// A07: a denied tool has no effect, and the harness gets the reason and the context.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_tool_has_no_effect() {
     let bundle = hooked(&[("deny", "append_once"), ("context", "be careful")], "");
@@ -55,7 +55,7 @@ async fn a_denied_tool_has_no_effect() {
     assert!(kinds.iter().rposition(|one| *one == "hook.verdict").unwrap() < place("tool.started"));
 }
 
-/// A tool starts by the verdicts that let it pass, and its entry names them.
+/// A07: a tool starts with the verdicts that allowed it, and its entry names them.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allowed_tool_names_its_verdicts() {
     let Called { world, id, events, learned } =

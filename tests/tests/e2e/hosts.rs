@@ -21,7 +21,7 @@ fn times(events: &Events, text: &str) -> usize {
     events.said().iter().filter(|said| *said == text).count()
 }
 
-/// C41, C53: a session that another host runs is refused, with who has it.
+/// C41, C53: a load of a session that another host runs is refused, and names the owner.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_host_has_a_session() {
     let world = World::new().await;
@@ -173,7 +173,7 @@ async fn a_driver_fenced_in_a_call_does_not_tell_its_end() {
     assert_eq!(world.workspace_file(&id, "log").as_deref(), Some("a\n"), "it ran once");
 }
 
-/// B04, A44, R5: what a killed host left is taken up without waiting for its lease to end.
+/// B04, A44, R5: the session of a killed host is resumed without a wait for its lease to expire.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_host_is_not_waited_for() {
     let world = World::new().await;

@@ -21,7 +21,7 @@ fn answer(question: &str, value: &str) -> Command {
     Command::Answer { question: question.into(), value: json!(value).to_string() }
 }
 
-/// C62, C71: what waits when a turn opens is taken in together, in its order.
+/// C22, C39, C62, C71: pending messages are accepted together, in order, when a turn opens.
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_wait_become_one_turn() {
     let world = World::new().await;
@@ -37,7 +37,7 @@ async fn messages_that_wait_become_one_turn() {
     assert_eq!(events.first("turn.started").data["commands"], json!([1, 2, 3]));
 }
 
-/// C64: at most 32 messages of 40 are taken in by one turn; the other 8 by the next.
+/// C64: one turn accepts at most 32 of 40 messages; the next turn accepts the other 8.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_has_at_most_32_messages() {
     let world = World::new().await;
@@ -56,7 +56,7 @@ async fn a_batch_has_at_most_32_messages() {
     assert_eq!(taken, [32, 8]);
 }
 
-/// C53, C55: a message to a session that is in a turn waits for the next one.
+/// C22, C53, C55: a message to a session with an open turn waits for the next turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_during_a_turn_waits_for_the_next() {
     let world = World::new().await;
@@ -75,7 +75,7 @@ async fn a_message_during_a_turn_waits_for_the_next() {
     assert_eq!(events.last("user.message").turn_id.as_deref(), Some("turn_2"));
 }
 
-/// C42: sending again with the same key is the same message; with other content it is refused.
+/// C42: a retry with the same key is the same message; with other content it is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_one_message() {
     let world = World::new().await;
@@ -95,7 +95,7 @@ async fn a_key_is_one_message() {
     assert_eq!(world.check(&id).await.count("user.message"), 2);
 }
 
-/// C43, C44, C49: the sender is stamped by the host, and stands in the entry.
+/// A02, C43, C44, C49: the host sets the sender, and the entry holds it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_names_its_sender() {
     let world = World::new().await;
@@ -144,7 +144,7 @@ async fn the_first_answer_counts() {
     assert_eq!((events.count("user.answer"), events.count("turn.completed")), (1, 1));
 }
 
-/// X15: a message while the turn waits for an answer waits for the next turn.
+/// C22, X15: a message that arrives while the turn waits for an answer waits for the next turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_does_not_answer_a_question() {
     let world = World::new().await;
@@ -162,7 +162,7 @@ async fn a_message_does_not_answer_a_question() {
     assert_eq!(events.last("user.message").turn_id.as_deref(), Some("turn_2"));
 }
 
-/// A35, R10: a turn that waits for a time goes on when it is there, on whatever host runs it then.
+/// A35, R10: a turn that waits for a time continues at that time, on the host that runs it then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_can_wait_for_a_time() {
     let world = World::new().await;
@@ -199,7 +199,7 @@ async fn a_message_ends_a_wait_that_listens() {
     assert_eq!(events.first("turn.steered").data["commands"], json!([2]));
 }
 
-/// C23, C33, C89: a stop is terminal; everything acknowledged is in an entry, and nothing more is taken.
+/// C23, C33, C89: a stop is terminal; every acknowledged command is in an entry, and no more are accepted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_answers_every_row_and_ends_the_session() {
     let world = World::new().await;

@@ -29,7 +29,8 @@ async fn interrupted(bundle: &Draft, ops: &Value, kind: &str) -> (World, Session
     (world, id, events)
 }
 
-/// A40, A41, A42, C58, C59: a tool that runs is ended, its call is lost, and what it did stays.
+/// A40, A42, C58, C59: an interrupt ends a running tool, its call is lost, and the next message continues from
+/// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_call_is_interrupted() {
     let slow = json!({ "path": "/workspace/log", "line": "a", "sleep_ms": 60_000 });
@@ -43,7 +44,7 @@ async fn a_tool_call_is_interrupted() {
     assert_eq!(events.count("turn.interrupted"), 1);
 }
 
-/// C59: a model that is being asked is not waited for.
+/// B10, C59: an interrupt does not wait for a running model call.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_call_is_interrupted() {
     let bundle = Draft::scripted().model("[[reply]]\ntext = \"late\"\ndelay_ms = 60_000\n");
@@ -53,7 +54,7 @@ async fn a_model_call_is_interrupted() {
     assert_eq!(events.count("model.completed"), 0);
 }
 
-/// R9: a harness that never asks for anything is ended all the same.
+/// A41, R9: a harness that makes no call can be interrupted too, and its earlier messages stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_harness_that_spins_is_interrupted() {
     let ops = json!([{ "op": "say", "text": "round and round" }, { "op": "spin" }]);

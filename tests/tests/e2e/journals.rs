@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const TURN: &str = r#"[{ "op": "tools", "uses": [{ "name": "sleep_pure", "input": { "ms": 7 } }] }]"#;
 
-/// B43, A47: an entry that was changed in the file is found, and its session alone is not loaded.
+/// B43, A47: a changed entry in the file is detected, and only its session is not loaded.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_entry_is_found_and_named() {
     let world = World::new().await;
@@ -37,7 +37,7 @@ async fn a_changed_entry_is_found_and_named() {
     assert_eq!(world.check(&other).await.count("turn.completed"), 2);
 }
 
-/// B43: a column that was changed breaks the chain as well.
+/// B43: a changed column breaks the chain as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_column_is_found() {
     let world = World::new().await;
@@ -97,7 +97,7 @@ async fn goes_on(world: &World, id: &SessionId) -> (Vec<Value>, Value) {
 /// Makes a snapshot one that cannot be used.
 type Spoil = fn(&Snapshot) -> Snapshot;
 
-/// A18, A19: the newest snapshot is used; one that cannot be is rejected, and the older one is.
+/// A16, A18, A19: the newest snapshot is used; a damaged one is rejected, and the older one is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_snapshot_is_passed_over() {
     let (world, id, newest) = snapshotted().await;

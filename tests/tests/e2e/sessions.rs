@@ -4,7 +4,8 @@ use rewake_tests::bundles::Draft;
 use rewake_tests::{Outcome, Running, World};
 use serde_json::json;
 
-/// A01, A02, A03, B10, B20: every fact is an entry, in order, without gaps; a turn's end is the last.
+/// A01, A02, A03, B10, B20: every fact is an entry, in order, without gaps; the end of the turn is the last
+/// entry.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_is_entries_from_message_to_end() {
     let world = World::new().await;
@@ -36,7 +37,7 @@ async fn a_turn_is_entries_from_message_to_end() {
     assert_eq!(summary.status.as_str(), "awaiting");
 }
 
-/// B18, B32: each turn starts from the state that the one before saved, whatever host it runs on.
+/// B18, B32: each turn starts from the state that the previous turn saved, on any host.
 #[tokio::test(flavor = "multi_thread")]
 async fn state_is_carried_from_turn_to_turn_and_host_to_host() {
     let world = World::with_snapshots(3).await;
@@ -53,7 +54,7 @@ async fn state_is_carried_from_turn_to_turn_and_host_to_host() {
     assert_eq!((summary.turns, summary.entries), (3, events.0.len() as u64));
 }
 
-/// A16: a turn of several steps saves after each of them.
+/// R9: a turn of several steps saves the state after each of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_can_take_several_steps() {
     let world = World::new().await;
@@ -79,7 +80,7 @@ async fn a_title_is_cut() {
     assert_eq!(summary.title, Some("ä".repeat(64)));
 }
 
-/// C116: what is being done is shown while it is, one line of it, and never recorded.
+/// C116: the current activity is shown live, as one line, and never recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_activity_is_heard_and_not_journaled() {
     let world = World::new().await;
@@ -120,7 +121,8 @@ async fn diagnostics_are_journaled_and_bounded() {
     assert_eq!(events.last("log.lines").data["lines"], json!([{ "level": "stdout", "text": "hello" }]));
 }
 
-/// A39, X5: a session that is only read is not loaded; one that is only loaded does nothing.
+/// A33, A39, C10, X5: reading a session does not load it; loading it alone does no work; a new session is
+/// `queued`.
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_does_not_load() {
     let world = World::new().await;

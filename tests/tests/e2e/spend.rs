@@ -9,7 +9,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::money::Usd;
 use rewake_runtime::live::Live;
 use rewake_runtime::sent::{self, NotSent};
-use rewake_runtime::{NewSession, host};
+use rewake_runtime::{NewSession, PROJECT, host};
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
 use rewake_tests::play::Scenario;
@@ -81,6 +81,7 @@ async fn spent(world: &World, id: &SessionId) -> u64 {
 
 const CAP: u64 = 20_000_000_000;
 
+/// C15: the turn ends before a call that could exceed the pinned cap, and so does every later turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_ends_before_the_call_that_could_pass_the_cap() {
     let world = World::new().await;
@@ -172,6 +173,7 @@ async fn the_cap_holds_wherever_the_host_dies() {
         .await;
 }
 
+/// C15: the smaller of the agent's cap and the command's cap is pinned at creation.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_smaller_cap_is_pinned() {
     let world = World::new().await;
@@ -292,8 +294,8 @@ text = "Done."
     let events = world.check(&id).await;
     let seqs: Vec<u64> = events.of_kind("model.started").map(|event| event.seq).collect();
     let store = world.store.as_ref();
-    let first = sent::read(store, &id, seqs[0]).await.unwrap();
-    let second = sent::read(store, &id, seqs[1]).await.unwrap();
+    let first = sent::read(store, PROJECT, &id, seqs[0]).await.unwrap();
+    let second = sent::read(store, PROJECT, &id, seqs[1]).await.unwrap();
     assert_eq!((first.messages.len(), second.messages.len()), (1, 4));
     assert_eq!(second.messages[0], first.messages[0]);
     let shown = serde_json::to_value(&second).unwrap();
@@ -301,7 +303,7 @@ text = "Done."
     assert_eq!(shown["messages"][2]["content"][0]["tool_result"]["outcome"], "ok");
     assert!(second.tools.iter().any(|tool| tool.name == "echo"));
     for seq in [0, 1, seqs[0] + 1, 10_000] {
-        let error = sent::read(store, &id, seq).await.unwrap_err();
+        let error = sent::read(store, PROJECT, &id, seq).await.unwrap_err();
         assert!(matches!(error, NotSent::NoRequest { .. }), "{error}");
         assert!(error.to_string().contains(&seqs[0].to_string()) || seq == 10_000, "{error}");
     }
@@ -310,6 +312,6 @@ text = "Done."
         events.of_kind("model.started").next().unwrap().data["stored"]["list"].as_str().unwrap().to_owned();
     assert_eq!(list.len(), 64);
     let spoiled = world.tamper("\"text\":\"do it\"", "\"text\":\"do no\"").await;
-    let error = sent::read(spoiled.store.as_ref(), &id, seqs[0]).await.unwrap_err().to_string();
+    let error = sent::read(spoiled.store.as_ref(), PROJECT, &id, seqs[0]).await.unwrap_err().to_string();
     assert!(error.contains("blob") || error.contains("digest"), "{error}");
 }

@@ -27,7 +27,7 @@ fn verdicts(events: &Events, hook: u64) -> usize {
     events.of_kind("hook.verdict").filter(|event| event.data["hook"] == hook).count()
 }
 
-/// A36, X10: what a hook says to the start reaches the first step; `resume` on every later load.
+/// A36, X10: the contexts of a start hook reach the first step; the source is `resume` on every later load.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_start_is_told_before_the_first_step() {
     let world = World::new().await;
@@ -42,7 +42,7 @@ async fn the_start_is_told_before_the_first_step() {
     assert!(events.first("hook.verdict").seq < events.first("step.started").seq);
 }
 
-/// A37, A38: five loads, a kill and another load: `startup` once, and one verdict for each load.
+/// A34, A37, A38: five loads, a kill and another load: `startup` once, and one verdict for each load.
 #[tokio::test(flavor = "multi_thread")]
 async fn startup_is_told_once_and_every_load_once() {
     let world = World::with_snapshots(3).await;
@@ -108,7 +108,7 @@ async fn a_failing_hook_does_not_keep_the_session_from_starting() {
     assert!(events.of_kind("hook.verdict").all(|event| event.data["error"].is_string()));
 }
 
-/// R5, A37: wherever the host is killed, `startup` is judged once, and each step hears of its load.
+/// R5, A37: wherever the host is killed, `startup` is judged once, and each step gets the context of its load.
 #[tokio::test(flavor = "multi_thread")]
 async fn starts_everywhere() {
     let scenario = Scenario::new(bundle())

@@ -61,6 +61,7 @@ async fn a_tool_is_told_its_call_s_key() {
     assert_eq!(echoed["input"], json!({ "a": [1] }));
 }
 
+/// B05, B09: the trap of a tool is an error of its own call, and its last output is in the journal.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_crashes_is_an_error_of_that_call_alone() {
     let uses = json!([{ "name": "trap", "input": {} }, { "name": "sleep_pure", "input": { "ms": 1 } }]);

@@ -37,7 +37,7 @@ const EDGES: [(&str, &[&str]); 11] = [
 ];
 
 /// Folders whose crates may name anything of the workspace, and which nothing else may name.
-const OUTER: [&str; 4] = ["tests/", "bench/", "examples/", "xtask/"];
+const OUTER: [&str; 3] = ["tests/", "examples/", "xtask/"];
 
 /// A plugin is an author's crate and sees what an author sees.
 const PLUGINS: &str = "plugins/";

@@ -4,6 +4,7 @@
 //! that keep and that break the rule; the tests in this file run the checks over the tree. They know
 //! file names and manifests, and nothing of what the code does.
 
+mod behaviour;
 mod dependencies;
 mod examples;
 mod functions;
@@ -97,6 +98,17 @@ fn links_between_documents_lead_somewhere() {
     let documents = tree.present.iter().filter(|path| tree::has_extension(path, "md"));
     let documents = documents.map(|path| (path.as_str(), tree.text(path))).collect();
     assert_none(links::dead(&documents, |path| tree::root().join(path).exists()));
+}
+
+#[test]
+fn behaviour_rows_are_listed_with_the_tests_that_name_them() {
+    let tree = Tree::read();
+    let sources = tree.present.iter().filter(|path| tree::has_extension(path, "rs"));
+    let tests: Vec<_> = sources
+        .filter(|path| !path.starts_with("tests/tests/tidy/"))
+        .flat_map(|path| behaviour::tests(path, &tree.text(path)))
+        .collect();
+    assert_none(behaviour::agree(&tree.text(behaviour::FILE), &tests));
 }
 
 #[test]

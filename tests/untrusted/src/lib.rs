@@ -1,8 +1,8 @@
 //! Properties over bytes that nobody should trust. Samples of what is really read are spoilt, and whatever comes
 //! of that, a property must hold of it: it panics where it does not.
 //!
-//! The samples are files, `fuzz/corpus/<name>/*`, which cargo-fuzz begins with as well; what was once found to break
-//! something is one of them, so each is tried as it stands, too.
+//! The samples are files, `tests/fuzz/corpus/<name>/*`, which cargo-fuzz begins with as well; what was once found to
+//! break something is one of them, so each is tried as it stands, too.
 //!
 //! Knows how input is spoilt ([`Samples`]) and how a property is run: the same cases in every run, and then, for as
 //! many seconds as `REWAKE_FUZZ_SECONDS` says, others; a failure says how to have it again. Knows no format.
@@ -51,7 +51,7 @@ impl Samples {
     /// # Panics
     /// If there are none.
     pub fn corpus(name: &str) -> Samples {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
         let listed =
             std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let mut paths: Vec<_> = listed.map(|entry| entry.expect("the folder is listed").path()).collect();

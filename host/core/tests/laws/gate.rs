@@ -204,6 +204,7 @@ fn facts_belong_to_the_open_step() {
     refused(&Bench::loaded(), USE, say(), NOT_OPEN);
 }
 
+/// B11: a step can emit only kinds of its own.
 #[test]
 fn a_step_may_not_record_what_is_not_its_own() {
     let bench = Bench::in_step();

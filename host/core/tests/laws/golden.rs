@@ -26,8 +26,8 @@ fn golden() -> impl Iterator<Item = (&'static str, u32, &'static str)> {
     })
 }
 
-/// A kind that vanishes or is renamed makes journals unreadable; a new one, or a new version, is added to
-/// the list with `UPDATE_EXPECT=1` and to `golden.txt` by hand.
+/// A21: a kind that vanishes or is renamed makes journals unreadable. Add a new kind or version to the list
+/// with `UPDATE_EXPECT=1`, and to `golden.txt` by hand.
 #[test]
 fn the_kinds_are_these() {
     let list: String = KINDS.iter().map(|(kind, version)| format!("{kind} {version}\n")).collect();
@@ -45,6 +45,7 @@ fn every_kind_and_version_has_a_golden_payload() {
     assert!(vanished.is_empty(), "this host no longer knows {vanished:?}");
 }
 
+/// A21: recorded payloads are decoded, and encoded as they were recorded.
 #[test]
 fn golden_payloads_are_read_and_written_as_they_stand() {
     for (kind, version, payload) in golden() {

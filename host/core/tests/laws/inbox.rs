@@ -61,6 +61,7 @@ fn stop() -> Command {
     Command::Stop { reason: "enough".into() }
 }
 
+/// C65: controls are accepted before messages, and a stop before all; they join no batch.
 #[test]
 fn controls_come_before_messages_and_a_stop_before_all() {
     for (commands, expected) in [

@@ -15,6 +15,7 @@ const HARMLESS_CRASHES: usize = 3;
 proptest! {
     #![proptest_config(config(200))]
 
+    /// A09, B23: after random runs with crashes, the state is the fold of the journal, and the laws hold.
     #[test]
     fn the_laws_hold_whatever_happens(plan in wild()) {
         check::all(&run(plan));

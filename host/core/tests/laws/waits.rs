@@ -214,6 +214,7 @@ fn what_is_let_go_of_in_good_order_does_not_count() {
     assert_eq!(bench.session.load.crashed, 0);
 }
 
+/// A06, C21, C27, C29: the status is derived from the entries.
 #[test]
 fn a_status_follows_from_the_entries() {
     let mut done = Bench::in_step();

@@ -21,7 +21,7 @@ use super::limits::{
 use super::lock::{LOCK_FILE, Lock};
 use super::manifest::{Declared, FileRole, Instructions, MANIFEST_FILE, Manifest};
 use super::names::{DataFiles, Name, file_path};
-use crate::providers::script::Script;
+use super::script::Script;
 
 /// A bundle whose every file has been read and checked.
 #[derive(Clone, Debug)]

@@ -20,6 +20,7 @@ mod matcher;
 mod names;
 mod pack;
 pub mod reader;
+mod script;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -46,5 +47,6 @@ pub use names::{DataFiles, Name, Use};
 pub(crate) use names::{component_name, duration, size_bytes};
 pub use pack::{PACKED_SUFFIX, file_name, pack, require_lock, unpack};
 pub use rewake_core::fact::{HookEvent, PluginKind, TriedOn};
+pub use script::{Reply, Script, ScriptedUse};
 pub use set::BundleSet;
 pub use tools::{Chosen, Offer, ToolPick, select};

@@ -9,11 +9,10 @@ use tar::{Builder, EntryType, Header};
 
 use super::{SHOWN_BYTES_MAX, shown, told};
 use crate::bundle::{
-    Bundle, DataFiles, Error, Invalid, Lock, Manifest, Matcher, Name, ToolPick, Use, component_name,
+    Bundle, DataFiles, Error, Invalid, Lock, Manifest, Matcher, Name, Script, ToolPick, Use, component_name,
     duration, inspect, size_bytes, unpack,
 };
 use crate::config::{AllowedAsk, Rules};
-use crate::providers::script::Script;
 
 /// A file's name, as errors show it.
 const FILE: &str = "some.file";

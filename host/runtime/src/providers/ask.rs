@@ -73,7 +73,7 @@ pub(super) struct Ask<'a> {
     /// Tokens of the answer, if the request does not bound them.
     pub(super) output_tokens_max: u32,
     pub(super) context_tokens: Option<u64>,
-    pub(super) deltas: &'a Deltas,
+    pub(super) deltas: Deltas<'a>,
     pub(super) patience: Patience,
 }
 

@@ -5,14 +5,13 @@ use rewake_core::limits::PAYLOAD_BYTES_MAX;
 use rewake_core::money::Usd;
 use rewake_wire::Part;
 
-use super::Attempt;
 use super::fault::Faults;
 use super::request::Maker;
 use super::spec::{Protocol, Spec};
 use super::stream::{Answer, reader};
+use super::{Attempt, Delta};
 use crate::config::KeySource;
 use crate::egress::{ModelAddress, Scrubber};
-use crate::live::Delta;
 
 /// Bytes of a text that is looked through for a key in every way in which it can be written.
 const SCRUBBED_BYTES_MAX: usize = 16 << 10;

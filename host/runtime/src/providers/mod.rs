@@ -8,7 +8,6 @@ mod fault;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod request;
-pub mod script;
 mod scripted;
 mod shown;
 mod spec;
@@ -16,23 +15,23 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use rewake_bindings::model::Request;
 use rewake_core::fact::ModelOutcome;
 use rewake_core::ids::Digest;
 use rewake_core::money::Price;
+use rewake_store::Store;
 use rewake_wire::Usage;
 
-use crate::context::SessionContext;
-use crate::event::Port;
-use crate::live::{Delta, Live};
-use crate::slice;
+use crate::bundle::Script;
+use crate::config::Rules;
+use crate::egress::Egress;
 use ask::{Ask, Patience};
-use request::{IMAGES_BYTES_MAX, Images};
-use script::Script;
+pub(crate) use request::{IMAGES_BYTES_MAX, Images, named_images, too_many_images};
 pub use spec::DEFAULT;
 pub(crate) use spec::Spec;
 
@@ -40,8 +39,9 @@ pub(crate) use spec::Spec;
 pub const SCRIPTED: &str = "scripted";
 
 /// The models of this host.
-#[derive(Default)]
 pub(crate) struct Models {
+    egress: Arc<Egress>,
+    store: Arc<dyn Store>,
     scripts: Mutex<BTreeMap<Digest, Arc<Script>>>,
 }
 
@@ -77,6 +77,13 @@ pub(crate) enum Attempt {
     Again { why: String, after: Option<Duration>, bill: Bill },
 }
 
+impl Attempt {
+    /// A request that is not sent.
+    pub(crate) fn rejected(why: String) -> Attempt {
+        Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing }
+    }
+}
+
 /// What is known of the cost of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bill {
@@ -88,67 +95,95 @@ pub(crate) enum Bill {
     Unknown,
 }
 
-/// Where the pieces of an answer go as they come.
-#[derive(Clone, Debug)]
-pub(crate) struct Deltas {
-    pub(crate) port: Port,
+/// A piece of what a model is saying.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// Text of the answer.
+    Text(String),
+    /// Text of its reasoning.
+    Thinking(String),
+    /// It begins to ask for this tool.
+    ToolUse(String),
+}
+
+/// Receives the pieces of an answer as they arrive.
+pub(crate) trait DeltaSink: Send + Sync {
+    /// Shows a piece of an attempt: `start` is the seq of the call's start, `attempt` the attempts before this one.
+    fn show(&self, start: u64, attempt: u32, delta: Delta) -> BoxFuture<'_, ()>;
+}
+
+/// Where the pieces of one attempt go.
+#[derive(Clone, Copy)]
+pub(crate) struct Deltas<'a> {
+    pub(crate) sink: &'a dyn DeltaSink,
     /// Seq of the call's start.
     pub(crate) start: u64,
     /// Attempts before this one.
     pub(crate) attempt: u32,
 }
 
-impl Deltas {
+impl Deltas<'_> {
     /// Shows a piece.
     pub(crate) async fn show(&self, delta: Delta) {
-        self.port.show(Live::Delta { start: self.start, attempt: self.attempt, delta }).await;
+        self.sink.show(self.start, self.attempt, delta).await;
     }
 }
 
+/// What a model is asked.
+pub(crate) struct Question<'a> {
+    /// The project whose blobs hold the script.
+    pub(crate) project: &'a str,
+    /// The script that a scripted model plays.
+    pub(crate) script: Option<Digest>,
+    pub(crate) request: &'a Request,
+    /// The bytes of the images that the request names by digest.
+    pub(crate) images: &'a Images,
+}
+
 impl Models {
+    /// Models that are asked through this egress; scripts are read from this store.
+    pub(crate) fn new(egress: Arc<Egress>, store: Arc<dyn Store>) -> Models {
+        Models { egress, store, scripts: Mutex::default() }
+    }
+
     /// Finds a model by the name that agents use.
     ///
     /// # Errors
-    /// There is none: why, and what to do.
-    pub(crate) fn resolve(&self, cx: &SessionContext, model: &str) -> Result<Resolved, String> {
-        spec::resolve(&cx.rules, model, &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    /// If there is none: why, and what to do.
+    pub(crate) fn resolve(&self, rules: &Rules, model: &str) -> Result<Resolved, String> {
+        spec::resolve(rules, model, &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
     }
 
     /// Asks a model, once.
     pub(crate) async fn attempt(
         &self,
-        cx: &SessionContext,
         model: &Resolved,
-        request: &Request,
-        deltas: Deltas,
+        question: &Question<'_>,
+        deltas: Deltas<'_>,
     ) -> Attempt {
-        let rejected = |why| Attempt::Ended { outcome: ModelOutcome::Rejected(why), bill: Bill::Nothing };
         match &model.way {
-            Way::Script => match self.script(cx).await {
-                Ok(script) => scripted::attempt(&script, request, &deltas).await,
-                Err(why) => rejected(why),
+            Way::Script => match self.script(question).await {
+                Ok(script) => scripted::attempt(&script, question.request, deltas).await,
+                Err(why) => Attempt::rejected(why),
             },
-            Way::Provider(spec) => match images(cx, request, deltas.start).await {
-                Ok(images) => {
-                    let ask = Ask {
-                        egress: &cx.egress,
-                        spec,
-                        request,
-                        images: &images,
-                        output_tokens_max: model.output_tokens_max,
-                        context_tokens: model.context_tokens,
-                        deltas: &deltas,
-                        patience: Patience::default(),
-                    };
-                    ask.attempt().await
-                }
-                Err(why) => rejected(why),
-            },
+            Way::Provider(spec) => {
+                let ask = Ask {
+                    egress: &self.egress,
+                    spec,
+                    request: question.request,
+                    images: question.images,
+                    output_tokens_max: model.output_tokens_max,
+                    context_tokens: model.context_tokens,
+                    deltas,
+                    patience: Patience::default(),
+                };
+                ask.attempt().await
+            }
         }
     }
 
-    async fn script(&self, cx: &SessionContext) -> Result<Arc<Script>, String> {
-        let Some(digest) = cx.created.agent.script else {
+    async fn script(&self, question: &Question<'_>) -> Result<Arc<Script>, String> {
+        let Some(digest) = question.script else {
             return Err(
                 "the scripted model has no script: name one in bundle.toml ([agent] script = \"…\")".into()
             );
@@ -156,27 +191,11 @@ impl Models {
         if let Some(script) = self.scripts.lock().unwrap_or_else(PoisonError::into_inner).get(&digest) {
             return Ok(script.clone());
         }
-        let bytes = cx.store.blob(crate::PROJECT, &digest).await.map_err(|error| error.to_string())?;
+        let bytes = self.store.blob(question.project, &digest).await.map_err(|error| error.to_string())?;
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.ok_or_else(|| format!("the script {digest} is not in this store"))?;
         let script = Arc::new(Script::parse(&text, "script").map_err(|error| error.to_string())?);
         self.scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, script.clone());
         Ok(script)
     }
-}
-
-/// The images that a request names by digest, of those that an event of the session names.
-async fn images(cx: &SessionContext, request: &Request, head: u64) -> Result<Images, String> {
-    let (mut images, mut bytes) = (Images::new(), 0);
-    let named: BTreeSet<&str> = request::named_images(request).collect();
-    for name in named {
-        let Some(digest) = Digest::from_hex(name) else { continue };
-        let Some(image) = slice::blob(cx.store.as_ref(), &cx.id, &digest, head).await? else { continue };
-        bytes += image.len();
-        if bytes > IMAGES_BYTES_MAX {
-            return Err(request::too_many_images());
-        }
-        images.insert(name.to_owned(), image);
-    }
-    Ok(images)
 }

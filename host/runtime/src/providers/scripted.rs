@@ -7,15 +7,14 @@ use rewake_bindings::model::{Request, Role};
 use rewake_core::fact::{ModelContent, ModelFinish, ModelOutcome};
 use rewake_wire::{Part, Usage};
 
-use super::script::{Reply, Script};
-use super::{Attempt, Bill, Deltas, SCRIPTED};
-use crate::live::Delta;
+use super::{Attempt, Bill, Delta, Deltas, SCRIPTED};
+use crate::bundle::{Reply, Script};
 
 /// Pieces that a text is shown in, at most.
 const PIECES_MAX: usize = 32;
 
 /// Plays the reply that is next for this request.
-pub(super) async fn attempt(script: &Script, request: &Request, deltas: &Deltas) -> Attempt {
+pub(super) async fn attempt(script: &Script, request: &Request, deltas: Deltas<'_>) -> Attempt {
     let index = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
     let Some(reply) = script.reply(index) else {
         return Attempt::Ended { outcome: ModelOutcome::Rejected(script.past_end()), bill: Bill::Nothing };
@@ -46,7 +45,7 @@ pub(super) async fn attempt(script: &Script, request: &Request, deltas: &Deltas)
 }
 
 /// Shows the reply's text piece by piece; all of it takes as long as the reply does.
-async fn say(reply: &Reply, deltas: &Deltas) {
+async fn say(reply: &Reply, deltas: Deltas<'_>) {
     let pieces = pieces(reply.text.as_deref().unwrap_or_default());
     let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX).saturating_add(1);
     let pause = reply.delay / count;

@@ -1,21 +1,20 @@
 //! Pieces of an answer on their way to who follows the session. A key that is repeated piece by piece is no less
 //! a key: what may be the beginning of one is held back until it is known to be none.
 
-use super::Deltas;
+use super::{Delta, Deltas};
 use crate::egress::Scrubber;
-use crate::live::Delta;
 
 /// Shows the pieces of one attempt.
 pub(super) struct Shown<'a> {
     scrubber: &'a Scrubber,
-    deltas: &'a Deltas,
+    deltas: Deltas<'a>,
     is_thinking: bool,
     /// What has come and is not shown yet.
     held: String,
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn new(scrubber: &'a Scrubber, deltas: &'a Deltas) -> Shown<'a> {
+    pub(super) fn new(scrubber: &'a Scrubber, deltas: Deltas<'a>) -> Shown<'a> {
         Shown { scrubber, deltas, is_thinking: false, held: String::new() }
     }
 
@@ -55,18 +54,38 @@ impl<'a> Shown<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::future::BoxFuture;
+
     use super::*;
-    use crate::event::{Event, Port};
-    use crate::live::Live;
+    use crate::providers::DeltaSink;
+
+    /// Keeps the pieces of attempt 0 of call 7.
+    #[derive(Default)]
+    pub(in crate::providers) struct Pieces(Mutex<Vec<Delta>>);
+
+    impl Pieces {
+        pub(in crate::providers) fn take(&self) -> Vec<Delta> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    impl DeltaSink for Pieces {
+        fn show(&self, start: u64, attempt: u32, delta: Delta) -> BoxFuture<'_, ()> {
+            assert_eq!((start, attempt), (7, 0), "{delta:?}");
+            self.0.lock().unwrap().push(delta);
+            Box::pin(std::future::ready(()))
+        }
+    }
 
     #[tokio::test]
     async fn a_key_in_pieces_is_not_shown() {
         let mut scrubber = Scrubber::default();
         scrubber.learn("sk-canary-12s");
-        let (port, mut events) = Port::open();
-        let deltas = Deltas { port, start: 7, attempt: 0 };
-        let mut shown = Shown::new(&scrubber, &deltas);
+        let pieces = Pieces::default();
+        let mut shown = Shown::new(&scrubber, Deltas { sink: &pieces, start: 7, attempt: 0 });
         // The second time it is whole at the end of a piece, and ends with what it could begin with.
         for piece in ["it is s", "k-can", "ary-12s", ", so sk-canary-12s", " it is"] {
             shown.show(Delta::Text(piece.into())).await;
@@ -74,13 +93,7 @@ mod tests {
         shown.show(Delta::Thinking("%73k-c".into())).await;
         shown.show(Delta::ToolUse("read".into())).await;
         shown.flush().await;
-        drop(shown);
-        drop(deltas);
-        let mut told = Vec::new();
-        while let Some(event) = events.recv().await {
-            let Event::Show(Live::Delta { start: 7, attempt: 0, delta }) = event else { panic!("{event:?}") };
-            told.push(delta);
-        }
+        let told = pieces.take();
         let text: String =
             told.iter().map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" }).collect();
         assert_eq!(text, "it is [secret], so [secret] it is");

@@ -14,11 +14,12 @@ use super::shape::{Kept as _, MessageBlob, OptionsBlob, ToolsBlob};
 /// it is not kept, or not as it was.
 pub(crate) async fn difference(
     store: &dyn Store,
+    project: &str,
     seq: u64,
     started: &ModelStarted,
     now: &Request,
 ) -> Option<Difference> {
-    let before = of(store, seq, started.clone()).await.ok()?;
+    let before = of(store, project, seq, started.clone()).await.ok()?;
     let options = OptionsBlob::of(now).map(OptionsBlob::content).unwrap_or_default();
     let messages: Vec<_> = now.messages.iter().map(|message| MessageBlob::of(message).content()).collect();
     let pairs: [(&str, Value, Value); 4] = [

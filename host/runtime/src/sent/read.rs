@@ -12,7 +12,6 @@ use thiserror::Error;
 
 use super::shape::{ListBlob, Message, MessageBlob, Options, OptionsBlob, Tool, ToolsBlob, request, unpack};
 use super::through;
-use crate::PROJECT;
 use crate::convert::request_digest;
 
 /// Bytes of one request's blobs together.
@@ -82,11 +81,11 @@ pub enum NotSent {
     },
 }
 
-/// What was sent to a model, by the seq of its `model.started`.
+/// What was sent to a model, by the seq of its `model.started`, from the blobs of a project.
 ///
 /// # Errors
 /// If there is no such entry, or what it names is not there as it was.
-pub async fn read(store: &dyn Store, id: &SessionId, seq: u64) -> Result<Sent, NotSent> {
+pub async fn read(store: &dyn Store, project: &str, id: &SessionId, seq: u64) -> Result<Sent, NotSent> {
     let started = match at(store, id, seq).await? {
         Some(Fact::ModelStarted(started)) => started,
         other => {
@@ -95,12 +94,17 @@ pub async fn read(store: &dyn Store, id: &SessionId, seq: u64) -> Result<Sent, N
             return Err(NotSent::NoRequest { seq, is, near });
         }
     };
-    of(store, seq, started).await
+    of(store, project, seq, started).await
 }
 
 /// What an entry that is read already names.
-pub(super) async fn of(store: &dyn Store, seq: u64, started: ModelStarted) -> Result<Sent, NotSent> {
-    Reader { store, seq, left_bytes: SENT_BYTES_MAX }.sent(started).await
+pub(super) async fn of(
+    store: &dyn Store,
+    project: &str,
+    seq: u64,
+    started: ModelStarted,
+) -> Result<Sent, NotSent> {
+    Reader { store, project, seq, left_bytes: SENT_BYTES_MAX }.sent(started).await
 }
 
 async fn at(store: &dyn Store, id: &SessionId, seq: u64) -> Result<Option<Fact>, NotSent> {
@@ -152,6 +156,7 @@ fn near(seqs: &[u64]) -> String {
 /// Reads the blobs of one request.
 struct Reader<'a> {
     store: &'a dyn Store,
+    project: &'a str,
     seq: u64,
     left_bytes: usize,
 }
@@ -222,7 +227,7 @@ impl Reader<'_> {
     }
 
     async fn bytes(&mut self, what: &str, digest: &Digest) -> Result<Vec<u8>, NotSent> {
-        let Some(bytes) = self.store.blob(PROJECT, digest).await? else {
+        let Some(bytes) = self.store.blob(self.project, digest).await? else {
             return Err(self.spoiled(format!("{what} {digest} is not in this store")));
         };
         if Digest::of(&bytes) != *digest {

@@ -88,7 +88,7 @@ impl Kept {
     }
 
     async fn read(&self, started: &ModelStarted) -> Result<Sent, NotSent> {
-        of(&self.store, 9, started.clone()).await
+        of(&self.store, PROJECT, 9, started.clone()).await
     }
 }
 

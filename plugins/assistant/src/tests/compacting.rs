@@ -53,6 +53,7 @@ fn full(summary: Result<Completion, ModelError>) -> Fake {
         .tool("update_plan", "plan: 1 of 2 done")
 }
 
+/// B17: the context is compacted, the journal keeps every entry, and the work continues.
 #[test]
 fn a_full_context_is_summarised_and_the_work_goes_on() {
     let host = full(Ok(counted(200, text("I read four files.")))).tool("read", &"x".repeat(300));

@@ -29,7 +29,7 @@ fn states() -> Vec<Value> {
     states
 }
 
-/// A20: a state of an earlier version loads, and one of this version says the same as ever.
+/// A20: a state of an earlier version loads, and a state of this version is written as before.
 #[test]
 fn what_was_saved_is_taken_and_kept() {
     let newest = folder().join(format!("assistant-{}.txt", Assistant::STATE_VERSION));

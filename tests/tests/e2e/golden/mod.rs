@@ -125,7 +125,7 @@ async fn goes_on(world: &World, kept: &Kept) {
     );
 }
 
-/// A20: what a host wrote is read, replayed and gone on with by every later one.
+/// A20: later versions read, replay and resume the stores of earlier ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_every_schema_held_is_read_replayed_and_gone_on_with() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

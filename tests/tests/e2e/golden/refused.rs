@@ -1,5 +1,5 @@
-//! What a newer host wrote (A22): a kind or a version that this one does not know is refused by name, with its seq
-//! and what to do; other sessions go on.
+//! Entries of a newer host: an unknown kind or version is refused with its name, its seq and the remedy; other
+//! sessions continue.
 
 use rewake_core::entry::{Draft as Fresh, Place};
 use rewake_core::fact::Custom;
@@ -8,6 +8,7 @@ use rewake_tests::bundles::Draft;
 use rewake_tests::{Outcome, Running, World, forge};
 use serde_json::json;
 
+/// A22: an unknown kind is refused with its name and seq; other sessions are unaffected.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kind_of_a_newer_host_is_refused_by_name_and_harms_no_other_session() {
     let world = World::new().await;

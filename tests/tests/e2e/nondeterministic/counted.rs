@@ -51,7 +51,7 @@ impl Pair {
     }
 }
 
-/// B38, R7: no call is unrecorded, whatever its kind.
+/// B38, R7: every call is recorded or counted, whatever its kind.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_more_or_fewer_of_what_is_only_counted_is_found() {
     let server = server();

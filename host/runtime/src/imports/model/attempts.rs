@@ -2,19 +2,26 @@
 //! deadline. Every attempt is in the journal before it is made. A turn that is interrupted meanwhile drops the step,
 //! and with it whatever is being waited for here.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rewake_bindings::model::Request;
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{CallRetried, ModelCompleted, ModelOutcome, ModelStarted};
+use rewake_core::ids::Digest;
 use rewake_core::limits::{MODEL_RETRIES_MAX, cut};
 use rewake_core::money::Usd;
 use wasmtime::Result;
 
 use super::super::StepImports;
 use super::price::Terms;
+use crate::context::SessionContext;
 use crate::live::Live;
-use crate::providers::{Attempt, Deltas, Resolved, backoff};
+use crate::providers::{
+    Attempt, Deltas, IMAGES_BYTES_MAX, Images, Question, Resolved, Way, backoff, named_images,
+    too_many_images,
+};
+use crate::{PROJECT, slice};
 
 /// How long a provider is asked again for, from the first attempt of this run of the step on.
 const RETRYING_MAX: Duration = Duration::from_secs(600);
@@ -41,11 +48,16 @@ impl Announced<'_> {
         let since = Instant::now();
         let cx = imports.cx.clone();
         let is_first_run = self.attempt == 0;
+        let images = match self.model.way {
+            Way::Script => Ok(Images::new()),
+            Way::Provider(_) => images(&cx, self.request, self.start).await,
+        };
         let mut tried = 0;
         loop {
-            let port = imports.recorder.port();
-            let deltas = Deltas { port, start: self.start, attempt: self.attempt };
-            let attempt = cx.models.attempt(&cx, self.model, self.request, deltas).await;
+            let attempt = match &images {
+                Ok(images) => self.attempt(imports, &cx, images).await,
+                Err(why) => Attempt::rejected(why.clone()),
+            };
             tried += 1;
             let (outcome, cost) = match attempt {
                 Attempt::Ended { outcome, bill } => (outcome, self.terms.cost(bill)),
@@ -64,6 +76,14 @@ impl Announced<'_> {
             }
             return Ok(outcome);
         }
+    }
+
+    async fn attempt(&self, imports: &StepImports, cx: &SessionContext, images: &Images) -> Attempt {
+        let port = imports.recorder.port();
+        let script = cx.created.agent.script;
+        let question = Question { project: PROJECT, script, request: self.request, images };
+        let deltas = Deltas { sink: &port, start: self.start, attempt: self.attempt };
+        cx.models.attempt(self.model, &question, deltas).await
     }
 
     /// Waits, and announces another attempt; or says what comes of the call without one.
@@ -114,6 +134,22 @@ impl Announced<'_> {
         imports.recorder.spending.next(self.terms.reserved, cost, Usd::ZERO);
         Ok(())
     }
+}
+
+/// The images that a request names by digest, if an event of the session up to `head` names them too.
+async fn images(cx: &SessionContext, request: &Request, head: u64) -> std::result::Result<Images, String> {
+    let (mut images, mut bytes) = (Images::new(), 0);
+    let named: BTreeSet<&str> = named_images(request).collect();
+    for name in named {
+        let Some(digest) = Digest::from_hex(name) else { continue };
+        let Some(image) = slice::blob(cx.store.as_ref(), &cx.id, &digest, head).await? else { continue };
+        bytes += image.len();
+        if bytes > IMAGES_BYTES_MAX {
+            return Err(too_many_images());
+        }
+        images.insert(name.to_owned(), image);
+    }
+    Ok(images)
 }
 
 fn given_up(why: &str, tried: u32, took: Duration, after: Option<Duration>) -> String {

@@ -18,6 +18,7 @@ use wasmtime::Result;
 use self::attempts::Announced;
 use self::price::Terms;
 use super::{StepImports, apart};
+use crate::PROJECT;
 use crate::convert::{model_out, request_digest};
 use crate::live::Live;
 use crate::providers::Resolved;
@@ -68,7 +69,7 @@ impl<'a> Call<'a> {
         let (cx, asked) = (&imports.cx, &imports.recorder.spending.asked);
         let agent = &cx.created.agent;
         let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
-        let resolved = cx.models.resolve(cx, &name).map_err(ModelOutcome::Rejected);
+        let resolved = cx.models.resolve(&cx.rules, &name).map_err(ModelOutcome::Rejected);
         let pieces = Pieces::of(request, asked);
         let mut started = ModelStarted {
             model: name,
@@ -184,7 +185,7 @@ async fn claim(
         Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
         Some((seq, Fact::ModelStarted(started))) => {
             let (store, of, asked) = (imports.cx.store.clone(), started.clone(), request.clone());
-            let read = async move { sent::difference(store.as_ref(), seq, &of, &asked).await };
+            let read = async move { sent::difference(store.as_ref(), PROJECT, seq, &of, &asked).await };
             let kept = apart(read).await?;
             let shown = |digest: Digest| format!("of digest {digest}");
             let difference = kept.unwrap_or_else(|| Difference {

@@ -21,12 +21,12 @@ use serde_json::{Map, Value};
 use super::spec::{Protocol, Spec};
 
 /// Bytes of all images of a request.
-pub(super) const IMAGES_BYTES_MAX: usize = 20 << 20;
+pub(crate) const IMAGES_BYTES_MAX: usize = 20 << 20;
 /// Images that providers take.
 const IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 /// Bytes of images that requests name by digest.
-pub(super) type Images = BTreeMap<String, Vec<u8>>;
+pub(crate) type Images = BTreeMap<String, Vec<u8>>;
 
 /// A message in neither protocol's words.
 #[derive(Debug, PartialEq)]
@@ -83,12 +83,12 @@ impl Maker {
 }
 
 /// What is said of images that are too large together.
-pub(super) fn too_many_images() -> String {
+pub(crate) fn too_many_images() -> String {
     format!("the request's images have more than {IMAGES_BYTES_MAX} bytes")
 }
 
 /// Images that the request names by digest, in order.
-pub(super) fn named_images(request: &Request) -> impl Iterator<Item = &str> {
+pub(crate) fn named_images(request: &Request) -> impl Iterator<Item = &str> {
     let contents = request.messages.iter().flat_map(|message| &message.content);
     let parts = contents.flat_map(|content| match content {
         Content::Part(part) => std::slice::from_ref(part),

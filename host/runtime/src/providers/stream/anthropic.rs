@@ -5,7 +5,7 @@ use rewake_wire::{Part, Usage};
 use serde_json::Value;
 
 use super::{Answer, BLOCKS_MAX, Reader, Room, Trouble, input, json, malformed};
-use crate::live::Delta;
+use crate::providers::Delta;
 use crate::providers::request::Maker;
 
 /// What has come so far.

@@ -13,9 +13,9 @@ use rewake_core::fact::{ModelContent, ModelFinish};
 use rewake_wire::Usage;
 use serde_json::Value;
 
+use super::Delta;
 use super::request::Maker;
 use super::spec::Protocol;
-use crate::live::Delta;
 
 /// Bytes of all that a model says in one answer, as JSON writes them: with what that adds once more for reasoning,
 /// they fit into an entry.

@@ -6,7 +6,7 @@ use rewake_wire::{Part, Usage};
 use serde_json::{Value, json};
 
 use super::{Answer, BLOCKS_MAX, Reader, Room, Trouble, input, json as read, malformed};
-use crate::live::Delta;
+use crate::providers::Delta;
 use crate::providers::request::Maker;
 
 /// What has come so far.

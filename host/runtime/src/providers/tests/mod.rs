@@ -21,12 +21,11 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::ask::{Ask, Patience};
-use super::{Attempt, Bill, Deltas, Way, spec};
+use super::shown::tests::Pieces;
+use super::{Attempt, Bill, Delta, Deltas, Way, spec};
 use crate::config::Rules;
 use crate::egress::tests::request;
 use crate::egress::{Egress, HttpLimits};
-use crate::event::{Event, Port};
-use crate::live::{Delta, Live};
 
 /// The key that tests send and look for.
 const KEY: &str = "sk-canary-7f3a9b";
@@ -167,18 +166,7 @@ impl Bench {
         let resolved =
             spec::resolve(&rules.unwrap_or_else(|error| panic!("{error}")), "m", &|_| false).unwrap();
         let Way::Provider(spec) = &resolved.way else { panic!("it is scripted") };
-        let (port, mut events) = Port::open();
-        let deltas = Deltas { port, start: 7, attempt: 0 };
-        let watcher = tokio::spawn(async move {
-            let mut shown = Vec::new();
-            while let Some(event) = events.recv().await {
-                match event {
-                    Event::Show(Live::Delta { start: 7, attempt: 0, delta }) => shown.push(delta),
-                    other => panic!("{other:?}"),
-                }
-            }
-            shown
-        });
+        let pieces = Pieces::default();
         let ask = Ask {
             egress: &self.egress,
             spec,
@@ -186,13 +174,12 @@ impl Bench {
             images: &super::Images::new(),
             output_tokens_max: resolved.output_tokens_max,
             context_tokens: resolved.context_tokens,
-            deltas: &deltas,
+            deltas: Deltas { sink: &pieces, start: 7, attempt: 0 },
             patience: self.patience,
         };
         let attempt = tokio::time::timeout(Duration::from_secs(30), ask.attempt()).await;
-        drop(deltas);
         let attempt = attempt.expect("an attempt comes to an end");
-        let shown = watcher.await.unwrap();
+        let shown = pieces.take();
         let told = format!("{attempt:?} {shown:?}");
         assert!(!told.contains(KEY), "{told}");
         (attempt, shown)

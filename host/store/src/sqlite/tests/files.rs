@@ -36,6 +36,7 @@ async fn only_its_owner_can_read_it() {
     assert_eq!(mode(&place.path()), 0o600, "what others could read is made private");
 }
 
+/// A10: acknowledged appends are in the file after a crash.
 #[tokio::test]
 async fn what_was_answered_is_there_after_a_crash() {
     let place = Place::new();

@@ -45,6 +45,7 @@ async fn refused(words: &str, statements: &[&str]) {
 const ROW: &str = "id, session, seq, epoch, 'forged', version, turn, step, ordinal, use_index, at, actor, \
                    payload_digest, hash FROM entries WHERE id = 1";
 
+/// B01, B25, B43: the storage refuses every UPDATE of an entry.
 #[tokio::test]
 async fn entries_are_never_changed() {
     refused(
@@ -60,6 +61,7 @@ async fn entries_are_never_changed() {
     .await;
 }
 
+/// B01: the storage refuses DELETE and REPLACE of an unsealed entry.
 #[tokio::test]
 async fn entries_are_never_deleted_nor_replaced() {
     let replace = format!("REPLACE INTO entries SELECT {ROW}");

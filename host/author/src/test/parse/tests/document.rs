@@ -30,7 +30,7 @@ fn documented(heading: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_key_is_documented_and_every_documented_key_is_known() {
-    let every = documented("## What every case may say\n");
+    let every = documented("## Keys of every case\n");
     let kinds = [
         ("## A call of a tool\n", "[[call]]\ntool = \"a\"\nargs = {}"),
         ("## An event for a hook\n", "[[hook]]\ncomponent = \"a\"\nevent = \"Stop\""),

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::bundle::{Error, Invalid, SourceText, quote};
+use super::error::{Error, Invalid, SourceText, quote};
 
 /// The longest that one reply may be held back, in milliseconds.
-pub const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
+const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
 /// Replies of one script.
-pub const REPLIES_MAX: usize = 10_000;
+const REPLIES_MAX: usize = 10_000;
 
 /// Replies in the order in which the model gives them; at least one.
 #[derive(Clone, Debug, PartialEq)]
