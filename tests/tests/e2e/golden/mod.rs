@@ -17,7 +17,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session;
 use rewake_runtime::host;
 use rewake_tests::bundles::root;
-use rewake_tests::{Outcome, Running, World, forge, tamper};
+use rewake_tests::{Outcome, Running, World, forge, preload, tamper};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ async fn what_every_schema_held_is_read_replayed_and_gone_on_with() {
         make::store().await;
     }
     let version = "SELECT user_version FROM pragma_user_version";
-    let newest = tamper::number(&World::new().await.path().join("rewake.db"), version);
+    let newest = tamper::number(&World::new().await.path().join(preload::JOURNAL), version);
     assert_eq!(newest, i64::from(SCHEMA), "the newest schema has no golden store");
     for schema in 1..=SCHEMA {
         let (world, all) = golden(schema).await;
