@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_runtime::compiler::CompileLimits;
+use rewake_policy::limits::CompileLimits;
 use rewake_runtime::live::Gone;
 use rewake_runtime::{Approval, Config, Host, HostError, NewSession, host};
 use rewake_store::{OpenOptions, SqliteStore, Store};

@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rewake_runtime::bundle::{Bundle, Invalid};
-use rewake_runtime::grants::Asked;
-use rewake_runtime::host::solo::{Called, SoloGrants};
-use rewake_runtime::workspace::{self, Copied, WorkspaceError};
+use rewake_bundle::Bundle;
+use rewake_policy::grants::Asked;
+use rewake_runtime::host::standalone::{Called, StandaloneGrants};
 use rewake_runtime::{Host, HostError};
+use rewake_sandbox::workspace::{self, Copied, WorkspaceError};
+use rewake_toml::Invalid;
 use tempfile::TempDir;
 use thiserror::Error;
 
@@ -31,7 +32,7 @@ pub struct Call {
     /// Its input: JSON text.
     pub input: String,
     /// What the bundle is granted, where the operator's rules do not name it.
-    pub grants: SoloGrants,
+    pub grants: StandaloneGrants,
     /// What it works on.
     pub place: Place,
 }
@@ -70,10 +71,10 @@ pub enum CallError {
 /// If it cannot be made. That the tool fails is no error: the answer says it.
 pub async fn call(host: &Host, bundle: &Bundle, call: &Call) -> Result<Answer, CallError> {
     let (folder, copied, kept) = workspace(&call.place)?;
-    let solo = host.solo(bundle, &call.grants, &folder).await?;
-    let tool = solo.tool(&call.tool).map_err(CallError::NoTool)?.name.clone();
-    let called = solo.call(&tool, &call.input).await;
-    let asked = solo.asked().to_vec();
+    let standalone = host.standalone(bundle, &call.grants, &folder).await?;
+    let tool = standalone.tool(&call.tool).map_err(CallError::NoTool)?.name.clone();
+    let called = standalone.call(&tool, &call.input).await;
+    let asked = standalone.asked().to_vec();
     drop(kept);
     Ok(Answer { called, asked, copied })
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rewake_bundle::{Bundle, PACKED_SUFFIX};
 use rewake_core::ids::Digest;
-use rewake_runtime::bundle::{self, Bundle, PACKED_SUFFIX};
 use thiserror::Error;
 
 use crate::lay::lay;
@@ -31,7 +31,7 @@ pub struct Packed {
 pub enum PackError {
     /// It is not as it must be, or was not built.
     #[error(transparent)]
-    Bundle(#[from] bundle::Error),
+    Bundle(#[from] rewake_toml::Error),
     /// Nobody would know the file for what it is.
     #[error("{}: a packed bundle's name ends with .{PACKED_SUFFIX}; name it so", file.display())]
     Name {
@@ -54,11 +54,11 @@ pub enum PackError {
 /// If the bundle is not as its lock says, or the file cannot be written. It is then as it was.
 pub fn pack(folder: &Path, file: Option<&Path>) -> Result<Packed, PackError> {
     let bundle = Bundle::load(folder)?;
-    let file = file.map_or_else(|| PathBuf::from(bundle::file_name(&bundle)), Path::to_owned);
+    let file = file.map_or_else(|| PathBuf::from(rewake_bundle::file_name(&bundle)), Path::to_owned);
     if file.extension().is_none_or(|suffix| suffix != PACKED_SUFFIX) {
         return Err(PackError::Name { file });
     }
-    let bytes = bundle::pack(&bundle)?;
+    let bytes = rewake_bundle::pack(&bundle)?;
     // A bare name has an empty parent, which is the current folder.
     let place = if file.parent() == Some(Path::new("")) { Path::new(".").join(&file) } else { file.clone() };
     lay(&place, &bytes).map_err(|source| PackError::Io { file: file.clone(), source })?;

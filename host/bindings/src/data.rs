@@ -118,7 +118,7 @@ impl Data {
     }
 
     /// The host's side of the imports.
-    pub fn imports_mut(&mut self) -> &mut dyn Imports {
+    pub(crate) fn imports_mut(&mut self) -> &mut dyn Imports {
         self.imports.as_mut()
     }
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use rewake_bundle::Locator;
 use rewake_core::fact;
 use rewake_core::ids::SessionId;
 use rewake_core::money::Usd;
-use rewake_runtime::bundle::Locator;
 
 use crate::bundle::BundleCommand;
 use crate::exit::{self, Failure};

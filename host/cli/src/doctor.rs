@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rewake_runtime::config::RULES_FILE;
+use rewake_policy::config::RULES_FILE;
 use rewake_store::{OpenOptions, SqliteStore};
 use rustix::fs::{Access, access, statvfs};
 

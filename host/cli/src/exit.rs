@@ -3,8 +3,8 @@
 
 use rewake_core::Refusal;
 use rewake_core::error::Corrupt;
-use rewake_runtime::workspace::WorkspaceError;
 use rewake_runtime::{HostError, PlanError};
+use rewake_sandbox::workspace::WorkspaceError;
 use rewake_store::StoreError;
 use thiserror::Error;
 

@@ -2,8 +2,8 @@
 //! where there is no person, what to add to the rules. Decides nothing itself.
 
 use rewake_core::fact::Created;
-use rewake_runtime::config::RULES_FILE;
-use rewake_runtime::grants::{Asked, lines_to_allow};
+use rewake_policy::config::RULES_FILE;
+use rewake_policy::grants::{Asked, lines_to_allow};
 use rewake_runtime::{Approval, NewSession};
 
 use crate::data::{Opened, Places};

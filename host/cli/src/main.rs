@@ -33,7 +33,7 @@ use clap::{CommandFactory as _, Parser as _};
 use data::Places;
 use exit::{Failure, Outcome};
 use out::note;
-use rewake_runtime::compiler::{COMPILE_WORD, compile_for_parent};
+use rewake_sandbox::compiler::{COMPILE_WORD, compile_for_parent};
 use tracing_subscriber::EnvFilter;
 
 /// How long background work may take to stop once the command is done.

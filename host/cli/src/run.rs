@@ -9,12 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rewake_bundle::{Script, TEXT_BYTES_MAX};
 use rewake_core::Refusal;
 use rewake_core::command::Command;
 use rewake_core::ids::{Head, SessionId};
 use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
-use rewake_runtime::bundle::{Script, TEXT_BYTES_MAX};
 use rewake_runtime::{Approval, Host, HostError, Made, NewSession};
 use rewake_store::{Sessions as _, Store, StoreError};
 use rewake_wire::{Fault, Part, Sender};

@@ -1,8 +1,8 @@
 //! `rewake show --request`: what was sent to a model, from the store alone.
 
 use rewake_core::ids::SessionId;
+use rewake_models::request_store::{self, Content, Message, NotSent, Options, Role, Sent};
 use rewake_runtime::PROJECT;
-use rewake_runtime::sent::{self, Content, Message, NotSent, Options, Role, Sent};
 
 use rewake_store::Sessions as _;
 
@@ -22,7 +22,8 @@ pub(crate) async fn show(places: &Places, id: &SessionId, seq: u64, json: bool) 
     if store.session(id).await?.is_none() {
         return Err(not_there(id));
     }
-    let sent = sent::read(store.as_ref(), PROJECT, id, seq).await.map_err(|error| failure(id, error))?;
+    let sent =
+        request_store::read(store.as_ref(), PROJECT, id, seq).await.map_err(|error| failure(id, error))?;
     let mut out = Out::new();
     if json {
         out.raw(&json_line(&sent).map_err(|error| Failure::io("writing JSON", error))?)?;

@@ -3,7 +3,7 @@
 use rewake_core::fact::Created;
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
-use rewake_runtime::workspace;
+use rewake_sandbox::workspace;
 use rewake_store::{Inbox as _, Sessions as _};
 use rewake_wire::SessionSummary;
 

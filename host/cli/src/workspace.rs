@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::baseline::{self, ApplyError, Baseline, Change, Thing};
-use rewake_runtime::workspace;
+use rewake_sandbox::baseline::{self, ApplyError, Baseline, Change, Thing};
+use rewake_sandbox::workspace;
 use similar::TextDiff;
 
 use crate::args;

@@ -8,7 +8,7 @@ use crate::fact::{ModelStarted, Stored};
 use crate::ids::Digest;
 
 /// Lists of messages that are remembered: a harness may keep a few conversations going at once.
-pub const LISTS_MAX: usize = 8;
+pub(crate) const LISTS_MAX: usize = 8;
 
 /// What is known of a session's requests to models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ mod recovery;
 pub mod replay;
 pub mod session;
 mod shared;
-pub mod transitions;
+pub(crate) mod transitions;
 pub mod view;
 
 pub use decide::decide;

@@ -14,13 +14,13 @@ use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
 
-use crate::context::{Busy, SessionContext, full_name};
-use crate::convert::part_in;
+use crate::context::{Busy, SessionContext};
 use crate::event::{Port, Unrecorded};
-use crate::grants;
-use crate::guest::{self, Broken, Ran, Used};
 use crate::hooks::{self, Tried};
-use crate::side_by_side::side_by_side;
+use crate::join_all::join_all;
+use rewake_policy::grants;
+use rewake_sandbox::convert::part_in;
+use rewake_sandbox::guest::{self, Broken, Ran, Used};
 
 /// A use, checked against the pins.
 pub(crate) struct Planned {
@@ -137,7 +137,7 @@ pub(crate) async fn dispatch(
     calls: Vec<Call>,
 ) -> Result<Vec<(usize, ToolCompleted)>, Unrecorded> {
     let calls = calls.into_iter().map(|call| perform_and_tell(cx.clone(), port.clone(), call));
-    side_by_side(calls.collect()).await
+    join_all(calls.collect()).await
 }
 
 /// Runs one call, and has its end recorded.
@@ -198,7 +198,7 @@ pub(crate) async fn perform(
         audit: files,
         http,
     };
-    (completed, logs.into_fact(&full_name(component)), used)
+    (completed, logs.into_fact(&component.full_name()), used)
 }
 
 fn texts(parts: &[Part]) -> String {

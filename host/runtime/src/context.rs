@@ -11,15 +11,15 @@ use rewake_store::Store;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use tracing::warn;
 
-use crate::bundle::Matcher;
-use crate::clock::Clock;
-use crate::components::Components;
-use crate::config::Rules;
-use crate::egress::Egress;
-use crate::lease::Held;
-use crate::mounts::Volumes;
-use crate::providers::Models;
-use crate::way_out::WayOut;
+use rewake_bundle::Matcher;
+use rewake_egress::Egress;
+use rewake_models::Models;
+use rewake_policy::config::Rules;
+use rewake_sandbox::clock::Clock;
+use rewake_sandbox::components::Components;
+use rewake_sandbox::http_client::WayOut;
+use rewake_sandbox::lease_deadline::LeaseDeadline;
+use rewake_sandbox::mounts::Volumes;
 
 /// Bytes of a guest's standard streams that are kept.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -56,7 +56,7 @@ pub(crate) struct SessionContext {
     /// Held, for reading, by every task that runs a tool or a hook.
     pub(crate) running: Arc<RwLock<()>>,
     /// Until when the session is this host's.
-    pub(crate) held: Arc<Held>,
+    pub(crate) deadline: Arc<LeaseDeadline>,
     /// See [`Sandbox::files_in_place`].
     pub(crate) files_in_place: bool,
 }
@@ -106,7 +106,7 @@ impl SessionContext {
         WayOut {
             egress: self.egress.clone(),
             clock: self.clock.clone(),
-            held: self.held.clone(),
+            deadline: self.deadline.clone(),
             rules: self.rules.clone(),
             bundle: component.bundle.clone(),
             grants: self.granted(component).http.clone(),
@@ -125,9 +125,4 @@ impl SessionContext {
             files_in_place: self.files_in_place,
         }
     }
-}
-
-/// `bundle:component`, as people see it.
-pub(crate) fn full_name(component: &ComponentPin) -> String {
-    format!("{}:{}", component.bundle, component.name)
 }

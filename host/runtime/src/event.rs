@@ -9,7 +9,7 @@ use rewake_store::Blob;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::live::Live;
-use crate::providers::{Delta, DeltaSink};
+use rewake_models::{Delta, DeltaSink};
 
 /// Events that wait for a driver; senders wait for room.
 const EVENTS_MAX: usize = 64;

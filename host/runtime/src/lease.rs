@@ -2,14 +2,13 @@
 //! while the lease outlasts a margin, and a host believes in its lease a margin less long than the store does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use rewake_store::{Lease, Store, StoreError};
+use thiserror::Error;
 use tracing::warn;
 
-use crate::clock::Clock;
-use crate::driver::Fatal;
+use rewake_sandbox::clock::Clock;
+use rewake_sandbox::lease_deadline::LeaseDeadline;
 
 /// How long a lease lasts in the store, in milliseconds.
 pub const LEASE_MS: u64 = 15_000;
@@ -21,31 +20,14 @@ const HELD_MS: u64 = LEASE_MS - MARGIN_MS;
 /// How long after a failed renewal the next is tried, in milliseconds.
 const RETRY_MS: u64 = 1_000;
 
-/// How long whoever waits for a lease to be renewed sleeps between two looks.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// Until when a session is this host's, for guests that act between two looks of the driver. One whose session no
-/// host keeps, as it is only tried or replayed, has it for ever.
-pub(crate) struct Held(AtomicU64);
-
-impl Default for Held {
-    fn default() -> Self {
-        Held(AtomicU64::new(u64::MAX))
-    }
-}
-
-impl Held {
-    /// Waits until a request may leave or a file be changed: the lease outlasts the margin. If it was lost, who waits
-    /// is dropped by the driver; if the process only stood still, the driver renews it.
-    pub(crate) async fn wait(&self, clock: &dyn Clock) {
-        while clock.boot_ms() >= self.0.load(Ordering::Acquire) {
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    fn set(&self, asked_ms: u64) {
-        self.0.store(asked_ms + HELD_MS - MARGIN_MS, Ordering::Release);
-    }
+/// Why a keeper cannot keep its lease.
+#[derive(Debug, Error)]
+pub(crate) enum LeaseError {
+    #[error("the lease has run out")]
+    Lost,
+    /// The lease belongs to another host.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Keeps one lease.
@@ -57,39 +39,43 @@ pub(crate) struct Keeper {
     asked_ms: u64,
     /// When it is to be asked for again.
     due_ms: u64,
-    /// What guests are told of it.
-    held: Arc<Held>,
+    /// The deadline that the session's guests read.
+    deadline: Arc<LeaseDeadline>,
 }
 
 impl Keeper {
     /// For a lease that was asked for at `asked_ms` of the boot clock.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, lease: Lease, asked_ms: u64) -> Self {
-        Keeper { store, clock, lease, asked_ms, due_ms: asked_ms + HELD_MS / 3, held: Arc::default() }
+        Keeper { store, clock, lease, asked_ms, due_ms: asked_ms + HELD_MS / 3, deadline: Arc::default() }
     }
 
-    /// Has the guests of a session go by it.
-    pub(crate) fn tell(&mut self, held: Arc<Held>) {
-        held.set(self.asked_ms);
-        self.held = held;
+    /// Keeps this deadline of a session's guests up to date from now on.
+    pub(crate) fn tell(&mut self, deadline: Arc<LeaseDeadline>) {
+        self.deadline = deadline;
+        self.set_deadline();
+    }
+
+    fn set_deadline(&self) {
+        self.deadline.set(self.asked_ms + HELD_MS - MARGIN_MS);
     }
 
     /// Sees to it that an effect may begin: the lease outlasts the margin, or is renewed so that it does.
     ///
     /// # Errors
     /// If neither.
-    pub(crate) async fn ensure(&mut self) -> Result<(), Fatal> {
+    pub(crate) async fn ensure(&mut self) -> Result<(), LeaseError> {
         if !self.outlasts_margin() {
             self.renew().await?;
         }
-        if self.outlasts_margin() { Ok(()) } else { Err(Fatal::LeaseLost) }
+        if self.outlasts_margin() { Ok(()) } else { Err(LeaseError::Lost) }
     }
 
     /// Sees to it that the session is still this host's by its own clock. Guests must not run on without it.
     ///
     /// # Errors
     /// If the lease has run out, since it could not be renewed.
-    pub(crate) fn check(&self) -> Result<(), Fatal> {
-        if self.clock.boot_ms() < self.asked_ms + HELD_MS { Ok(()) } else { Err(Fatal::LeaseLost) }
+    pub(crate) fn check(&self) -> Result<(), LeaseError> {
+        if self.clock.boot_ms() < self.asked_ms + HELD_MS { Ok(()) } else { Err(LeaseError::Lost) }
     }
 
     fn outlasts_margin(&self) -> bool {
@@ -105,14 +91,14 @@ impl Keeper {
     ///
     /// # Errors
     /// If another host has it.
-    pub(crate) async fn renew(&mut self) -> Result<(), Fatal> {
+    pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
         let asked_ms = self.clock.boot_ms();
         match self.store.renew(&self.lease, LEASE_MS).await {
             Ok(lease) => {
                 self.lease = lease;
                 self.asked_ms = asked_ms;
                 self.due_ms = asked_ms + HELD_MS / 3;
-                self.held.set(asked_ms);
+                self.set_deadline();
                 Ok(())
             }
             Err(error @ (StoreError::Fenced { .. } | StoreError::Busy { .. })) => Err(error.into()),
@@ -146,6 +132,9 @@ pub(crate) async fn give_back(store: &dyn Store, lease: &Lease) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
     use rewake_core::ids::{HostId, SessionId, Timestamp};
     use rewake_store::memory::MemoryStore;
 
@@ -186,8 +175,8 @@ mod tests {
         // It cannot begin anything, and may still end what it began.
         let mut late = keeper(HELD_MS - MARGIN_MS);
         assert!(late.check().is_ok());
-        assert!(matches!(late.ensure().await, Err(Fatal::LeaseLost)));
+        assert!(matches!(late.ensure().await, Err(LeaseError::Lost)));
         assert!(keeper(HELD_MS - 1).check().is_ok());
-        assert!(matches!(keeper(LEASE_MS - MARGIN_MS).check(), Err(Fatal::LeaseLost)));
+        assert!(matches!(keeper(LEASE_MS - MARGIN_MS).check(), Err(LeaseError::Lost)));
     }
 }

@@ -3,48 +3,27 @@
 //!
 //! Start with [`host`], then `driver/mod.rs` and `imports/ambient.rs`.
 
-pub mod approval;
-pub mod audit;
-pub mod baseline;
-pub mod bundle;
+mod budget;
 mod calls;
-pub mod clock;
-pub mod compiler;
-mod component_cache;
-mod components;
-pub mod config;
 mod context;
-mod convert;
 mod driver;
-pub mod egress;
-mod engine;
 mod event;
-mod files;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-pub mod grants;
-mod guest;
 mod hooks;
 pub mod host;
 mod imports;
+mod join_all;
+mod journal_query;
 pub mod lease;
 pub mod live;
 mod load;
 mod loaded;
-mod logs;
-mod mounts;
 mod plan;
-pub mod providers;
 mod record;
-pub mod schema;
-pub mod sent;
-mod side_by_side;
-mod slice;
-mod spending;
+pub(crate) mod replay_check;
 mod step;
-mod way_out;
 pub mod workbench;
-pub mod workspace;
 
 pub use host::{Config, Host, HostError, Import, Made};
 pub use loaded::Loaded;

@@ -8,7 +8,7 @@ use rewake_core::view;
 use rewake_wire::{Event, Fault};
 use tokio::sync::broadcast;
 
-pub use crate::providers::Delta;
+pub use rewake_models::Delta;
 
 /// Messages kept for a follower that lags; one that lags more reads the journal from where it was.
 const LIVE_MAX: usize = 1_024;

@@ -10,6 +10,7 @@ use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Mismatch, Refusal};
 use rewake_core::fact::{Fact, Observed, StepObserved};
+use rewake_core::ids::Seed;
 use rewake_core::limits::{OBSERVED_BYTES_MAX, STEP_OBSERVED_BYTES_MAX};
 use rewake_core::replay::{Recorded, Replay};
 use rewake_store::Blob;
@@ -17,11 +18,10 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::budget::Budget;
 use crate::event::{Port, Unrecorded};
 use crate::live::Live;
-use crate::logs::Logs;
-use crate::spending::Spending;
-use crate::step::StepRun;
+use rewake_sandbox::logs::Logs;
 
 /// Why a step was ended from inside one of its calls. The guest sees a trap.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -36,6 +36,21 @@ pub(crate) enum Stop {
     Dropped,
     #[error("a call waits for a person; the step is run again when the answer is there")]
     Waiting,
+}
+
+/// What a recorder starts from; all of it was fixed before the step runs.
+pub(crate) struct Recording {
+    pub(crate) place: Place,
+    pub(crate) seed: Seed,
+    /// What is recorded of the step.
+    pub(crate) entries: Vec<Arc<Entry>>,
+    /// The step's open calls by their start, with the number of the next attempt of each that may have one.
+    pub(crate) tries: BTreeMap<u64, Option<u32>>,
+    /// The session's money.
+    pub(crate) budget: Budget,
+    /// The session's monotonic time resumes from here.
+    pub(crate) monotonic_ns: u64,
+    pub(crate) port: Port,
 }
 
 /// The recorder of one step.
@@ -58,7 +73,7 @@ pub(crate) struct Recorder {
     random: blake3::OutputReader,
     tries: BTreeMap<u64, Option<u32>>,
     /// The session's money.
-    pub(crate) spending: Spending,
+    pub(crate) budget: Budget,
     logs: Logs,
 }
 
@@ -88,11 +103,12 @@ impl Clock {
 }
 
 impl Recorder {
-    pub(crate) fn new(run: &StepRun) -> Self {
-        let replay = Replay::new(&run.entries);
+    pub(crate) fn new(recording: Recording) -> Self {
+        let Recording { place, seed, entries, tries, budget, monotonic_ns, port } = recording;
+        let replay = Replay::new(&entries);
         let live = watch::Sender::new(replay.is_over());
         Recorder {
-            step: run.place,
+            step: place,
             replay,
             ordinal: 0,
             function: "",
@@ -100,13 +116,13 @@ impl Recorder {
             pending_bytes: 0,
             observed_bytes: 0,
             calls: BTreeMap::new(),
-            port: run.port.clone(),
+            port,
             live,
             stop: None,
-            clock: Clock { base_ns: run.monotonic_ns, since: Instant::now() },
-            random: blake3::Hasher::new_keyed(&run.seed.0).finalize_xof(),
-            tries: run.tries.clone(),
-            spending: run.spending.clone(),
+            clock: Clock { base_ns: monotonic_ns, since: Instant::now() },
+            random: blake3::Hasher::new_keyed(&seed.0).finalize_xof(),
+            tries,
+            budget,
             logs: Logs::default(),
         }
     }

@@ -7,22 +7,19 @@ use std::time::Duration;
 
 use rewake_bindings::{Data, HarnessPre, harness, state};
 use rewake_core::decide::StepOutcome;
-use rewake_core::entry::{Entry, Place};
 use rewake_core::error::Mismatch;
 use rewake_core::fact::{Ending, LogLines, Observed, PluginKind, Scope, StateRef, StepInput};
-use rewake_core::ids::{Digest, Seed};
+use rewake_core::ids::Digest;
 use rewake_core::limits::{DETAIL_BYTES_MAX, STATE_BYTES_MAX, cut};
 use tokio::sync::watch;
 use wasmtime::Store;
 
-use crate::components::{Ready, kind_of};
-use crate::context::{SessionContext, full_name};
-use crate::convert::{input_out, next_in, scope_in};
-use crate::event::Port;
-use crate::guest::{Broken, HOST, TOO_MUCH_DATA, classify, imports_of, prepare, timed_out};
+use crate::context::SessionContext;
 use crate::imports::StepImports;
-use crate::record::{Recorder, Stop, Unwritten};
-use crate::spending::Spending;
+use crate::record::{Recorder, Recording, Stop, Unwritten};
+use rewake_sandbox::components::{Ready, kind_of};
+use rewake_sandbox::convert::{input_out, next_in, scope_in};
+use rewake_sandbox::guest::{Broken, HOST, TOO_MUCH_DATA, classify, imports_of, prepare, timed_out};
 
 /// Bytes beyond the largest state that the one call of `save` may hand over, for what goes with it.
 const STATE_SLACK_BYTES: usize = 1 << 10;
@@ -30,20 +27,10 @@ const STATE_SLACK_BYTES: usize = 1 << 10;
 /// What a step is run with; all of it was fixed before.
 pub(crate) struct StepRun {
     pub(crate) cx: Arc<SessionContext>,
-    pub(crate) place: Place,
     pub(crate) input: StepInput,
-    pub(crate) seed: Seed,
     /// The state it starts from: the author's version, and bytes.
     pub(crate) state: Option<(u32, Vec<u8>)>,
-    /// What is recorded of it.
-    pub(crate) entries: Vec<Arc<Entry>>,
-    /// Its open calls by their start, with the number of the next attempt of each that may have one.
-    pub(crate) tries: BTreeMap<u64, Option<u32>>,
-    /// The session's money.
-    pub(crate) spending: Spending,
-    /// Where the session's monotonic time goes on from.
-    pub(crate) monotonic_ns: u64,
-    pub(crate) port: Port,
+    pub(crate) recording: Recording,
 }
 
 /// How a step ended.
@@ -85,27 +72,27 @@ pub(crate) async fn run(run: StepRun) -> StepReport {
     let cx = run.cx.clone();
     let component = cx.harness();
     let Some(Ready::Harness(engine, pre)) = cx.components.get(component.digest, PluginKind::Harness) else {
-        return host(format!("the harness {} is not ready on this host", full_name(component)));
+        return host(format!("the harness {} is not ready on this host", component.full_name()));
     };
     let Some(_room) = cx.components.engines.admit(kind_of(component.kind)).await else {
         return host("the engines were shut down".into());
     };
     let sandbox = cx.sandbox(component, None);
-    let recorder = Recorder::new(&run);
+    let input = input_out(run.recording.place.step, &run.input);
+    let recorder = Recorder::new(run.recording);
     let live = recorder.live();
     let imports = StepImports { recorder, cx: cx.clone() };
     let mut store = match prepare(&engine, &sandbox, component.limits, Box::new(imports)) {
         Ok(store) => store,
         Err(error) => return host(format!("{error:#}")),
     };
-    let input = input_out(run.place.step, &run.input);
     let timeout_ms = component.limits.timeout_ms;
     let returned = tokio::select! {
         biased;
         returned = drive(&pre, &mut store, run.state, &input) => returned,
         () = deadline(live, timeout_ms) => Returned::Broken(timed_out(timeout_ms)),
     };
-    report(&full_name(component), store, returned)
+    report(&component.full_name(), store, returned)
 }
 
 async fn drive(

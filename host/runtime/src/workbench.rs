@@ -7,11 +7,11 @@ use std::sync::Arc;
 use rewake_core::fact::ComponentPin;
 use rewake_core::grant::Grants;
 
-use crate::bundle::{Bundle, Component, ListedTool, PluginKind};
-use crate::compiler::{CompileLimits, Compiler};
-use crate::components::Components;
-use crate::convert::listed;
 use crate::plan::{self, PlanError};
+use rewake_bundle::{Bundle, Component, ListedTool, PluginKind};
+use rewake_sandbox::compiler::{CompileLimits, Compiler};
+use rewake_sandbox::components::Components;
+use rewake_sandbox::convert::listed;
 
 /// The smallest component: its header alone.
 const EMPTY_COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";

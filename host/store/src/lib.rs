@@ -1,19 +1,18 @@
 //! Where sessions are kept. Ports (traits) say what the host needs of a store and what each method
-//! promises about a crash; [`sqlite`] keeps the promises with one file. Decides nothing about sessions: that is
-//! `rewake-core`'s. The feature `testing` adds what tests need: a store in memory, a file changed past its guards, and
-//! the checks that every store must pass.
+//! promises about a crash; [`sqlite`] keeps the promises with one file, [`memory`] with none.
+//! Decides nothing about sessions: that is `rewake-core`'s. The feature `testing` adds what tests need: failures on
+//! request, and a file changed past its guards.
 //!
 //! Start with [`ports`], then `sqlite/writer.rs`.
 
 mod checks;
-#[cfg(any(test, feature = "testing"))]
-pub mod contract;
+#[cfg(test)]
+mod contract;
 mod cut;
 mod error;
 mod host_lock;
-#[cfg(any(test, feature = "testing"))]
 pub mod memory;
-pub mod ports;
+pub(crate) mod ports;
 pub mod sqlite;
 #[cfg(any(test, feature = "testing"))]
 pub mod tamper;
@@ -21,7 +20,6 @@ pub mod tamper;
 pub use cut::CutStore;
 pub use error::{Position, Result, StoreError};
 pub use host_lock::HostLock;
-#[cfg(any(test, feature = "testing"))]
 pub use memory::MemoryStore;
 pub use ports::{
     Answer, Append, Arrivals, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,

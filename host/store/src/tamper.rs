@@ -8,11 +8,11 @@ use rusqlite::{Connection, OpenFlags};
 use crate::{Result, StoreError};
 
 /// Bytes of a log before its frames.
-pub const LOG_HEAD_BYTES: u64 = 32;
+pub(crate) const LOG_HEAD_BYTES: u64 = 32;
 /// Bytes of a page, and of a log's frame, which holds one.
 pub const PAGE_BYTES: u64 = 4_096;
 /// See there.
-pub const FRAME_BYTES: u64 = PAGE_BYTES + 24;
+pub(crate) const FRAME_BYTES: u64 = PAGE_BYTES + 24;
 
 /// A connection that knows no rules.
 pub struct Tamper(Connection);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
-use rewake_runtime::compiler::CompileLimits;
+use rewake_policy::limits::CompileLimits;
 use rewake_runtime::live::Live;
 use rewake_runtime::{Approval, Config, Host, Loaded, NewSession};
 use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};

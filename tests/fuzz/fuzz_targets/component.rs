@@ -4,5 +4,5 @@
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let made = wat::parse_bytes(bytes);
-    rewake_runtime::fuzzing::component(made.as_deref().unwrap_or(bytes));
+    rewake_bundle::fuzzing::component(made.as_deref().unwrap_or(bytes));
 });

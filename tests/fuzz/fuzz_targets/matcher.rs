@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::matcher(text));
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_bundle::fuzzing::matcher(text));

@@ -2,4 +2,7 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::names(text));
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    rewake_bundle::fuzzing::names(text);
+    rewake_policy::fuzzing::allowed(text);
+});

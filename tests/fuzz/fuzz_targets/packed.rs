@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rewake_runtime::fuzzing::packed(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rewake_bundle::fuzzing::packed(bytes));

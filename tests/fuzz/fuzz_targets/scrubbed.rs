@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::scrubbed(text));
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_models::fuzzing::scrubbed(text));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| rewake_runtime::fuzzing::urls(text));
+libfuzzer_sys::fuzz_target!(|text: &str| rewake_egress::fuzzing::urls(text));

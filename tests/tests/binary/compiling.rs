@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rewake_runtime::compiler::CompileLimits;
+use rewake_policy::limits::CompileLimits;
 use rewake_runtime::{Config, Host, HostError, NewSession, PlanError};
 use rewake_tests::World;
 use rewake_tests::hostile::{children, compile_bomb, component, parent_of, with_bytes, with_harness};

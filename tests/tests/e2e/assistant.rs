@@ -2,7 +2,8 @@
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_runtime::{PROJECT, sent};
+use rewake_models::request_store;
+use rewake_runtime::PROJECT;
 use rewake_tests::bundles::{Draft, root};
 use rewake_tests::play::Scenario;
 use rewake_tests::{Outcome, Running, World};
@@ -33,7 +34,9 @@ fn uses(uses: &[(&str, serde_json::Value)]) -> String {
 /// What the newest request told the model, as text.
 async fn told(world: &World, id: &SessionId) -> String {
     let events = world.events(id).await;
-    let sent = sent::read(world.store.as_ref(), PROJECT, id, events.last("model.started").seq).await.unwrap();
+    let sent = request_store::read(world.store.as_ref(), PROJECT, id, events.last("model.started").seq)
+        .await
+        .unwrap();
     serde_json::to_string(&sent.messages).unwrap()
 }
 

@@ -2,8 +2,8 @@
 //! work with.
 
 use rewake_author::check::{Severity, listed};
+use rewake_bundle::{Bundle, ListedTool};
 use rewake_core::effect::Effect;
-use rewake_runtime::bundle::{Bundle, ListedTool};
 use rewake_tests::bundles::Draft;
 
 const GOOD: &str = r#"{"type":"object","properties":{"path":{"type":"string"}}}"#;

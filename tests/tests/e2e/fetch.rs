@@ -1,8 +1,8 @@
 //! The tool `fetch` of rewake/fetch in whole sessions, with a server on this machine. The bundle as it is shipped
 //! cannot be granted such an address, so these have a manifest of their own over its component.
 
+use rewake_bundle::Bundle;
 use rewake_runtime::NewSession;
-use rewake_runtime::bundle::Bundle;
 use rewake_tests::bundles::{Draft, root};
 use rewake_tests::server::{Server, response};
 use rewake_tests::world::asked_for;

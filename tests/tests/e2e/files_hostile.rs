@@ -10,8 +10,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rewake_core::ids::SessionId;
-use rewake_runtime::workspace::WorkspaceError;
 use rewake_runtime::{HostError, NewSession};
+use rewake_sandbox::workspace::WorkspaceError;
 use rewake_tests::World;
 use rewake_tests::world::asked_for;
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rewake_bundle::Bundle;
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::bundle::Bundle;
 use rewake_runtime::live::Gone;
 use rewake_runtime::{Approval, NewSession};
 use rewake_tests::bundles::{Draft, guest};

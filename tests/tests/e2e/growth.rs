@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use rewake_runtime::{PROJECT, sent};
+use rewake_models::request_store;
+use rewake_runtime::PROJECT;
 use rewake_tests::bundles::Draft;
 use rewake_tests::{Outcome, World};
 use serde_json::json;
@@ -33,7 +34,8 @@ async fn a_thousand_steps_take_what_is_new_in_each() {
     let events = world.events(&id).await;
     let starts: Vec<u64> = events.of_kind("model.started").map(|event| event.seq).collect();
     assert_eq!(starts.len(), STEPS);
-    let last = sent::read(world.store.as_ref(), PROJECT, &id, starts[STEPS - 1]).await.expect("it is kept");
+    let last =
+        request_store::read(world.store.as_ref(), PROJECT, &id, starts[STEPS - 1]).await.expect("it is kept");
     assert_eq!(last.messages.len(), 2 * STEPS - 1);
     let replies = STEPS * REPLY_BYTES;
     // The harness says in the end what it has learned, and its state holds what it has still to do.

@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rewake_bundle::Bundle;
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::bundle::Bundle;
 use rewake_runtime::{Config, Host, NewSession};
 use rewake_tests::CutStore;
 use rewake_tests::bundles::Draft;

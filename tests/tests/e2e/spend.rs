@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_core::money::Usd;
+use rewake_models::request_store::{self, NotSent};
 use rewake_runtime::live::Live;
-use rewake_runtime::sent::{self, NotSent};
 use rewake_runtime::{NewSession, PROJECT, host};
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
@@ -294,8 +294,8 @@ text = "Done."
     let events = world.check(&id).await;
     let seqs: Vec<u64> = events.of_kind("model.started").map(|event| event.seq).collect();
     let store = world.store.as_ref();
-    let first = sent::read(store, PROJECT, &id, seqs[0]).await.unwrap();
-    let second = sent::read(store, PROJECT, &id, seqs[1]).await.unwrap();
+    let first = request_store::read(store, PROJECT, &id, seqs[0]).await.unwrap();
+    let second = request_store::read(store, PROJECT, &id, seqs[1]).await.unwrap();
     assert_eq!((first.messages.len(), second.messages.len()), (1, 4));
     assert_eq!(second.messages[0], first.messages[0]);
     let shown = serde_json::to_value(&second).unwrap();
@@ -303,7 +303,7 @@ text = "Done."
     assert_eq!(shown["messages"][2]["content"][0]["tool_result"]["outcome"], "ok");
     assert!(second.tools.iter().any(|tool| tool.name == "echo"));
     for seq in [0, 1, seqs[0] + 1, 10_000] {
-        let error = sent::read(store, PROJECT, &id, seq).await.unwrap_err();
+        let error = request_store::read(store, PROJECT, &id, seq).await.unwrap_err();
         assert!(matches!(error, NotSent::NoRequest { .. }), "{error}");
         assert!(error.to_string().contains(&seqs[0].to_string()) || seq == 10_000, "{error}");
     }
@@ -312,6 +312,7 @@ text = "Done."
         events.of_kind("model.started").next().unwrap().data["stored"]["list"].as_str().unwrap().to_owned();
     assert_eq!(list.len(), 64);
     let spoiled = world.tamper("\"text\":\"do it\"", "\"text\":\"do no\"").await;
-    let error = sent::read(spoiled.store.as_ref(), PROJECT, &id, seqs[0]).await.unwrap_err().to_string();
+    let error =
+        request_store::read(spoiled.store.as_ref(), PROJECT, &id, seqs[0]).await.unwrap_err().to_string();
     assert!(error.contains("blob") || error.contains("digest"), "{error}");
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use rewake_core::ids::SessionId;
 use rewake_core::session::{self, Session};
-use rewake_runtime::clock::MachineClock;
 use rewake_runtime::{Host, host};
+use rewake_sandbox::clock::MachineClock;
 use rewake_store::MemoryStore;
 
 use crate::check::{self, Checked};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rewake_core::ids::Timestamp;
-use rewake_runtime::clock::Clock;
+use rewake_sandbox::clock::Clock;
 use tokio::time::Instant;
 
 use crate::sim::Sim;

@@ -11,7 +11,7 @@ use crate::tree::{Violation, line_of, root};
 
 /// What a workspace crate may name of the workspace. The binary names the inner crates itself until
 /// the server stands between.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 19] = [
     (
         "rewake",
         &[
@@ -19,14 +19,75 @@ const EDGES: [(&str, &[&str]); 11] = [
             "rewake-server",
             "rewake-client",
             "rewake-runtime",
+            "rewake-models",
+            "rewake-sandbox",
+            "rewake-policy",
+            "rewake-bundle",
+            "rewake-toml",
             "rewake-store",
             "rewake-core",
             "rewake-wire",
         ],
     ),
-    ("rewake-author", &["rewake-runtime", "rewake-store", "rewake-core", "rewake-wire"]),
+    (
+        "rewake-author",
+        &[
+            "rewake-runtime",
+            "rewake-models",
+            "rewake-sandbox",
+            "rewake-policy",
+            "rewake-bundle",
+            "rewake-schema",
+            "rewake-toml",
+            "rewake-store",
+            "rewake-core",
+            "rewake-wire",
+        ],
+    ),
     ("rewake-server", &["rewake-runtime", "rewake-core", "rewake-wire"]),
-    ("rewake-runtime", &["rewake-store", "rewake-bindings", "rewake-core", "rewake-wire"]),
+    (
+        "rewake-runtime",
+        &[
+            "rewake-models",
+            "rewake-sandbox",
+            "rewake-policy",
+            "rewake-bundle",
+            "rewake-egress",
+            "rewake-schema",
+            "rewake-toml",
+            "rewake-bindings",
+            "rewake-store",
+            "rewake-core",
+            "rewake-wire",
+        ],
+    ),
+    // Requests to models are made of the contract's types, and their conversions are the sandbox's.
+    (
+        "rewake-models",
+        &[
+            "rewake-sandbox",
+            "rewake-policy",
+            "rewake-bundle",
+            "rewake-egress",
+            "rewake-toml",
+            "rewake-bindings",
+            "rewake-store",
+            "rewake-core",
+            "rewake-wire",
+        ],
+    ),
+    (
+        "rewake-sandbox",
+        &["rewake-policy", "rewake-bundle", "rewake-egress", "rewake-bindings", "rewake-core", "rewake-wire"],
+    ),
+    (
+        "rewake-policy",
+        &["rewake-bundle", "rewake-egress", "rewake-toml", "rewake-core", "rewake-wire", "rewake-untrusted"],
+    ),
+    ("rewake-bundle", &["rewake-toml", "rewake-core", "rewake-wire", "rewake-untrusted"]),
+    ("rewake-egress", &["rewake-core"]),
+    ("rewake-schema", &["rewake-core"]),
+    ("rewake-toml", &["rewake-core"]),
     ("rewake-bindings", &[]),
     ("rewake-store", &["rewake-core", "rewake-wire"]),
     ("rewake-core", &["rewake-wire"]),
@@ -34,6 +95,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("rewake-wire", &[]),
     ("rewake-sdk", &["rewake-sdk-macros"]),
     ("rewake-sdk-macros", &[]),
+    ("rewake-text", &[]),
 ];
 
 /// Folders whose crates may name anything of the workspace, and which nothing else may name.
@@ -45,13 +107,13 @@ const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 
 /// Crates, by the beginning of their names, and the only manifests that may name them.
 const CONFINED: [(&str, &[&str]); 7] = [
-    ("wasmtime", &["rewake-bindings", "rewake-runtime"]),
+    ("wasmtime", &["rewake-bindings", "rewake-sandbox", "rewake-runtime"]),
     ("rusqlite", &["rewake-store"]),
-    ("hyper", &["rewake-runtime"]),
-    ("genai", &["rewake-runtime"]),
-    ("reqwest", &["rewake-runtime"]),
+    ("hyper", &["rewake-egress"]),
+    ("genai", &["rewake-models"]),
+    ("reqwest", &["rewake-egress", "rewake-models"]),
     // The servers of tests speak it too.
-    ("tokio-rustls", &["rewake-runtime", "rewake-tests"]),
+    ("tokio-rustls", &["rewake-egress", "rewake-tests"]),
     ("axum", &["rewake-server"]),
 ];
 

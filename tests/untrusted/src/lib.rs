@@ -8,6 +8,7 @@
 //! many seconds as `REWAKE_FUZZ_SECONDS` says, others; a failure says how to have it again. Knows no format.
 
 mod edit;
+pub mod files;
 mod json;
 mod run;
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rewake_bundle::{Declared, Manifest};
 use rewake_core::ids::Digest;
-use rewake_runtime::bundle::{Declared, Manifest};
 
 use super::error::BuildError;
 use super::{Running, collect, command, prepare};

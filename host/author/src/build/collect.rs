@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use rewake_runtime::bundle::{COMPONENT_BYTES_MAX, Declared};
+use rewake_bundle::{COMPONENT_BYTES_MAX, Declared};
 
 use super::error::BuildError;
 use crate::lay::lay;

@@ -1,11 +1,9 @@
 //! Why a bundle is not built: what was wrong, in which component, and what to do. Finds nothing itself.
 
+use rewake_runtime::{HostError, PlanError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-
-use rewake_runtime::bundle;
-use rewake_runtime::{HostError, PlanError};
 use thiserror::Error;
 
 /// Why a bundle is not built.
@@ -13,7 +11,7 @@ use thiserror::Error;
 pub enum BuildError {
     /// The bundle is not as it must be.
     #[error(transparent)]
-    Bundle(#[from] bundle::Error),
+    Bundle(#[from] rewake_toml::Error),
     /// A component is not what it says, or does not do what it must.
     #[error(transparent)]
     Component(#[from] PlanError),

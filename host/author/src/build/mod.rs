@@ -14,7 +14,7 @@ pub mod watch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rewake_runtime::bundle::{Bundle, Declared, LOCK_FILE, ListedTool, Lock, MANIFEST_FILE, Manifest};
+use rewake_bundle::{Bundle, Declared, LOCK_FILE, ListedTool, Lock, MANIFEST_FILE, Manifest};
 use rewake_runtime::workbench::Workbench;
 use rewake_store::Store;
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rewake_runtime::bundle::Declared;
+use rewake_bundle::Declared;
 use tokio::process::Command;
 
 use super::error::BuildError;

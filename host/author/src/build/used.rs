@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rewake_runtime::bundle::{Bundle, Gathering};
+use rewake_bundle::{Bundle, Gathering};
 use rewake_runtime::{HostError, host};
 use rewake_store::Store;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rewake_runtime::bundle::{Bundle, Component, Invalid, On, TriedOn, nearest, quote, quote_all};
+use rewake_bundle::{Bundle, Component, On, TriedOn};
+use rewake_toml::{Invalid, nearest, quote, quote_all};
 
 use super::Finding;
 

@@ -1,10 +1,11 @@
 //! Findings in the tools that a component lists: names, descriptions and schemas that providers of models
 //! refuse or models cannot work with.
 
+use rewake_bundle::{Bundle, Component, ListedTool};
 use rewake_core::effect::Effect;
 use rewake_core::grant::Access;
-use rewake_runtime::bundle::{Bundle, Component, Invalid, ListedTool, quote};
-use rewake_runtime::schema::Schema;
+use rewake_schema::Schema;
+use rewake_toml::{Invalid, quote};
 use serde_json::{Map, Value};
 
 use super::Finding;

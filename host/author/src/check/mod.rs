@@ -7,11 +7,10 @@ mod listed;
 mod rebuilt;
 mod schema;
 
+use rewake_bundle::{Bundle, BundleSet, Component, ListedTool, Offer, PluginKind};
 use rewake_runtime::PlanError;
-use rewake_runtime::bundle::{
-    Bundle, BundleSet, Component, Error, Invalid, ListedTool, Offer, PluginKind, Problem,
-};
 use rewake_runtime::workbench::Workbench;
+use rewake_toml::{Error, Invalid, Problem};
 
 pub use self::declared::declared;
 pub use self::listed::listed;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rewake_runtime::bundle::{Invalid, quote};
+use rewake_toml::{Invalid, quote};
 
 use super::Finding;
 use crate::build::{BuildError, Running, again};
@@ -17,7 +17,7 @@ pub async fn rebuilt(
     say: &mut (dyn FnMut(Running<'_>) + Send),
 ) -> Result<Vec<Finding>, BuildError> {
     let (manifest, differing) = again::differing(folder, say).await?;
-    let finding = |component: &rewake_runtime::bundle::Declared| {
+    let finding = |component: &rewake_bundle::Declared| {
         let invalid = Invalid::new(format!(
             "component {}: built twice, it came out different: something draws randomness or time while it is being \
              built",

@@ -1,11 +1,11 @@
 //! What is most likely not meant in a tool's input schema that is one: a keyword that nobody heeds, and an argument
-//! that must be given and is not described. Whether it is a schema is `rewake_runtime::schema`'s to say.
+//! that must be given and is not described. Whether it is a schema is `rewake_schema`'s to say.
 
 mod keywords;
 #[cfg(test)]
 mod tests;
 
-use rewake_runtime::bundle::{nearest, quote};
+use rewake_toml::{nearest, quote};
 use serde_json::{Map, Value};
 
 use self::keywords::{Holds, KEYWORDS};

@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rewake_runtime::bundle::{Invalid, MANIFEST_FILE, Name, PluginKind, quote};
+use rewake_bundle::{MANIFEST_FILE, Name, PluginKind};
+use rewake_toml::{Invalid, quote};
 use thiserror::Error;
 
 use crate::lay::lay;

@@ -1,6 +1,6 @@
 //! What a new bundle's folder holds, and which are refused. That it builds is a test of the program.
 
-use rewake_runtime::bundle::Manifest;
+use rewake_bundle::Manifest;
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! Runs the cases that need no session: a call of a tool, and an event that a hook is asked about.
 
 use rewake_core::fact::{Decision, HookVerdict, LogLines, ToolCompleted};
-use rewake_runtime::bundle::quote;
-use rewake_runtime::host::solo::{Answered, Solo, SoloGrants};
+use rewake_runtime::host::standalone::{Answered, Standalone, StandaloneGrants};
+use rewake_toml::quote;
 use rewake_wire::{Outcome, Part};
 use serde_json::Value;
 
@@ -17,14 +17,14 @@ const LOG_LINES_MAX: usize = 20;
 
 /// Runs a `[[call]]`.
 pub(super) async fn call(suite: &Suite, options: &Options, case: &Case, call: &CallCase) -> Vec<Finding> {
-    let (bed, solo) = match ready(suite, options, case).await {
+    let (bed, standalone) = match ready(suite, options, case).await {
         Ok(ready) => ready,
         Err(finding) => return vec![finding],
     };
-    if let Err(invalid) = solo.tool(&call.tool) {
+    if let Err(invalid) = standalone.tool(&call.tool) {
         return vec![Finding::of(invalid.to_string())];
     }
-    let called = solo.call(&call.tool, &call.args.to_string()).await;
+    let called = standalone.call(&call.tool, &call.args.to_string()).await;
     let mut findings = returned(&call.expect, &called.completed);
     findings.extend(check_files(&bed.given(), &call.files));
     with_logs(findings, called.logs.as_ref())
@@ -32,11 +32,11 @@ pub(super) async fn call(suite: &Suite, options: &Options, case: &Case, call: &C
 
 /// Runs a `[[hook]]`.
 pub(super) async fn hook(suite: &Suite, options: &Options, case: &Case, hook: &HookCase) -> Vec<Finding> {
-    let (bed, solo) = match ready(suite, options, case).await {
+    let (bed, standalone) = match ready(suite, options, case).await {
         Ok(ready) => ready,
         Err(finding) => return vec![finding],
     };
-    let answers = match solo.ask(&hook.component, &hook.fired).await {
+    let answers = match standalone.ask(&hook.component, &hook.fired).await {
         Ok(answers) => answers,
         Err(invalid) => return vec![Finding::of(invalid.to_string())],
     };
@@ -45,12 +45,12 @@ pub(super) async fn hook(suite: &Suite, options: &Options, case: &Case, hook: &H
     with_logs(findings, answers.iter().find_map(|answer| answer.logs.as_ref()))
 }
 
-async fn ready(suite: &Suite, options: &Options, case: &Case) -> Result<(Bed, Solo), Finding> {
+async fn ready(suite: &Suite, options: &Options, case: &Case) -> Result<(Bed, Standalone), Finding> {
     let bed = Bed::make(&options.ground, &case.setting, suite)?;
     let host = bed.host()?;
-    let solo = host.solo(suite.bundle(), &SoloGrants::Asked, &bed.given()).await;
-    let solo = solo.map_err(|error| Finding::of(error.to_string()))?;
-    Ok((bed, solo))
+    let standalone = host.standalone(suite.bundle(), &StandaloneGrants::Asked, &bed.given()).await;
+    let standalone = standalone.map_err(|error| Finding::of(error.to_string()))?;
+    Ok((bed, standalone))
 }
 
 /// Whoever looks for a cause wants to know what the guest said beside it.

@@ -6,13 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rewake_bundle::Bundle;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
-use rewake_runtime::baseline;
-use rewake_runtime::bundle::Bundle;
-use rewake_runtime::compiler::CompileLimits;
-use rewake_runtime::config::RULES_FILE;
+use rewake_policy::config::RULES_FILE;
+use rewake_policy::limits::CompileLimits;
 use rewake_runtime::workbench::Workbench;
-use rewake_runtime::{Config, Host, workspace};
+use rewake_runtime::{Config, Host};
+use rewake_sandbox::baseline;
+use rewake_sandbox::workspace;
 use rewake_store::{MemoryStore, Store};
 use tempfile::TempDir;
 

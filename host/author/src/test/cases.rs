@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rewake_runtime::bundle::GrantKind;
-use rewake_runtime::host::solo::Fired;
+use rewake_bundle::GrantKind;
+use rewake_runtime::host::standalone::Fired;
 use serde_json::{Map, Value};
 
 /// One case.

@@ -18,9 +18,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rewake_bundle::{Bundle, Locator};
 use rewake_runtime::PROJECT;
-use rewake_runtime::bundle::{Bundle, Error, Invalid, Locator};
 use rewake_store::{self as store, Install, Store, StoreError};
+use rewake_toml::{Error, Invalid};
 use thiserror::Error;
 
 use self::bed::Bed;

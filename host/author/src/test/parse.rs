@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use rewake_core::effect::Effect;
 use rewake_core::fact::HookEvent;
-use rewake_runtime::bundle::reader::{self, Document, Fields};
-use rewake_runtime::bundle::{self, Error, Invalid, SourceText, quote};
-use rewake_runtime::host::solo::Fired;
+use rewake_runtime::host::standalone::Fired;
+use rewake_toml::{Document, Fields};
+use rewake_toml::{Error, Invalid, SourceText, quote};
 use serde_json::{Map, Value};
 use toml::de::DeValue;
 
@@ -26,7 +26,7 @@ const EFFECTS: [(&str, Effect); 3] =
 /// With everything that is wrong with it.
 pub(super) fn cases(name: &str, text: &str, folder: &Path) -> Result<Vec<Case>, Error> {
     let source = SourceText::new(name, text);
-    let table = reader::parse(&source)?;
+    let table = rewake_toml::parse(&source)?;
     let document = Document::new(&source);
     let cases = {
         let root = document.root(table.get_ref());
@@ -303,11 +303,14 @@ fn verdict(table: &Fields<'_>) -> Verdict {
 
 /// An event that sessions fire.
 fn event(text: &str) -> Result<HookEvent, Invalid> {
-    let all = bundle::HookEvent::ALL;
+    let all = rewake_bundle::HookEvent::ALL;
     let Some(event) = all.into_iter().find(|event| event.as_str() == text) else {
-        let help = match bundle::nearest(text, all.into_iter().map(bundle::HookEvent::as_str)) {
+        let help = match rewake_toml::nearest(text, all.into_iter().map(rewake_bundle::HookEvent::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("events: {}", bundle::quote_all(all.into_iter().map(bundle::HookEvent::as_str))),
+            None => format!(
+                "events: {}",
+                rewake_toml::quote_all(all.into_iter().map(rewake_bundle::HookEvent::as_str))
+            ),
         };
         return Err(Invalid::new(format!("there is no event {}", quote(text))).help(help));
     };
@@ -331,7 +334,7 @@ fn pieces(fields: &Fields<'_>, key: &'static str) -> Vec<String> {
 
 fn json(fields: &Fields<'_>, key: &'static str) -> Option<Value> {
     let value = fields.value(key)?;
-    let json = reader::json(value.get_ref());
+    let json = rewake_toml::json(value.get_ref());
     let json = json.map_err(|what| {
         Invalid::new(format!("`{key}` holds {what}, which there is not in JSON")).help("write it as a string")
     });
@@ -342,7 +345,7 @@ fn json(fields: &Fields<'_>, key: &'static str) -> Option<Value> {
 fn values(table: &Fields<'_>) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
     for (name, value) in table.entries() {
-        match reader::json(value.get_ref()) {
+        match rewake_toml::json(value.get_ref()) {
             Ok(json) => {
                 values.insert(name.to_owned(), json);
             }

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rewake_runtime::bundle::{Bundle, PluginKind};
-use rewake_runtime::config::allowances;
-use rewake_runtime::grants::{Asked, lines_to_allow};
+use rewake_bundle::{Bundle, PluginKind};
+use rewake_policy::approval;
+use rewake_policy::config::allowances;
+use rewake_policy::grants::{Asked, lines_to_allow};
+use rewake_runtime::HostError;
 use rewake_runtime::host::Candidate;
-use rewake_runtime::{HostError, approval};
 
 use crate::exit::Failure;
 use crate::out::{confirm, is_attended, note};

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rewake_author::call::{self, Answer, Call as Asked, CallError, Place};
+use rewake_bundle::Locator;
 use rewake_core::fact::{FileUsed, HttpUse, LogLevel};
-use rewake_runtime::bundle::Locator;
-use rewake_runtime::config::AllowedAsk;
-use rewake_runtime::host::solo::SoloGrants;
-use rewake_runtime::workspace::WorkspaceError;
+use rewake_policy::config::AllowedAsk;
+use rewake_runtime::host::standalone::StandaloneGrants;
+use rewake_sandbox::workspace::WorkspaceError;
 use rewake_wire::Outcome as Ended;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ pub(crate) struct Call {
 }
 
 fn ask(text: &str) -> Result<AllowedAsk, String> {
-    text.parse().map_err(|invalid: rewake_runtime::bundle::Invalid| invalid.to_string())
+    text.parse().map_err(|invalid: rewake_toml::Invalid| invalid.to_string())
 }
 
 /// `rewake bundle call`.
@@ -72,7 +72,11 @@ pub(crate) async fn call(places: &Places, asked: &Call) -> Result<Outcome, Failu
     let request = Asked {
         tool: asked.tool.clone(),
         input,
-        grants: if asked.grant_asked { SoloGrants::Asked } else { SoloGrants::These(asked.grant.clone()) },
+        grants: if asked.grant_asked {
+            StandaloneGrants::Asked
+        } else {
+            StandaloneGrants::These(asked.grant.clone())
+        },
         place: match (&asked.workspace, asked.in_place) {
             (None, _) => Place::Empty,
             (Some(folder), false) => Place::Copy(folder.clone()),

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use rewake_author::check::{self, Finding, Severity};
-use rewake_runtime::bundle::Locator;
+use rewake_bundle::Locator;
 use rewake_runtime::host::gather;
 use rewake_runtime::{HostError, PlanError};
 use serde_json::json;

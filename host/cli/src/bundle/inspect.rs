@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use rewake_runtime::bundle::{Bundle, Component, ListedTool, Locator, PluginKind, Use};
-use rewake_runtime::grants::{self, Asked};
+use rewake_bundle::{Bundle, Component, ListedTool, Locator, PluginKind, Use};
+use rewake_policy::grants::{self, Asked};
 use rewake_runtime::host::find;
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ fn as_json(bundle: &Bundle, seen: &[Seen<'_>]) -> Value {
             })
         };
         let ask = |one: &Asked| json!({ "ask": one.ask, "words": one.words, "why": one.why, "is_granted": one.is_granted });
-        let on = |on: &rewake_runtime::bundle::On| json!({ "event": on.event.as_str(), "matcher": on.matcher.as_str(), "rewrites": on.rewrites });
+        let on = |on: &rewake_bundle::On| json!({ "event": on.event.as_str(), "matcher": on.matcher.as_str(), "rewrites": on.rewrites });
         json!({
             "name": component.name(),
             "kind": component.kind().as_str(),

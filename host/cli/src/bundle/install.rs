@@ -2,11 +2,12 @@
 //! installed; in this order, so that what is not approved is never there.
 
 use clap::Args;
+use rewake_bundle::{Bundle, Locator, Name};
 use rewake_core::ids::Digest;
-use rewake_runtime::bundle::{Bundle, Locator, Name};
-use rewake_runtime::config::append_allow;
+use rewake_policy::approval;
+use rewake_policy::config::append_allow;
+use rewake_runtime::HostError;
 use rewake_runtime::host::Candidate;
-use rewake_runtime::{HostError, approval};
 use rewake_store::Installed;
 
 use super::approve::{self, Approved, Approving};

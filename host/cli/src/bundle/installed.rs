@@ -1,11 +1,11 @@
 //! `rewake bundle list` and `remove`: what is installed, and taking it out.
 
 use clap::Args;
+use rewake_bundle::Locator;
 use rewake_core::ids::Timestamp;
+use rewake_policy::config::Rules;
 use rewake_runtime::HostError;
 use rewake_runtime::PROJECT;
-use rewake_runtime::bundle::Locator;
-use rewake_runtime::config::Rules;
 use rewake_store::{Installed, Installs as _};
 use serde_json::json;
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rewake_author::new::{self, NewError, Order};
-use rewake_runtime::bundle::{Invalid, PluginKind};
+use rewake_bundle::PluginKind;
+use rewake_toml::Invalid;
 
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};

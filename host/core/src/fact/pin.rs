@@ -123,6 +123,13 @@ pub struct ComponentPin {
     pub config: String,
 }
 
+impl ComponentPin {
+    /// `bundle:component`, as users, hooks and logs see it.
+    pub fn full_name(&self) -> String {
+        format!("{}:{}", self.bundle, self.name)
+    }
+}
+
 /// What one call of a guest may consume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestLimits {

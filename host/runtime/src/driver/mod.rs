@@ -34,13 +34,13 @@ use self::ledger::Ledger;
 use self::running::{Happened, Running, happens};
 use self::unwritten::Unwritten;
 use crate::HOST_VERSION;
-use crate::config::Watch;
 use crate::context::SessionContext;
 use crate::event::Event;
-use crate::lease::Keeper;
+use crate::lease::{Keeper, LeaseError};
 use crate::live::{Followers, Gone, Live};
 use crate::load::Folded;
 use crate::loaded::Leave;
+use rewake_policy::config::Watch;
 
 /// How often the lease and the operator's rules are looked at while a guest runs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -66,6 +66,15 @@ pub(crate) enum Fatal {
     Host(String),
     #[error("{}", .0.detail)]
     Fault(Box<Fault>),
+}
+
+impl From<LeaseError> for Fatal {
+    fn from(error: LeaseError) -> Self {
+        match error {
+            LeaseError::Lost => Fatal::LeaseLost,
+            LeaseError::Store(error) => Fatal::Store(error),
+        }
+    }
 }
 
 /// What a driver is made with.
@@ -154,7 +163,7 @@ impl Driver {
             snapshot_seq: snapshot_seq.unwrap_or(0),
             snapshot_entries,
         };
-        driver.keeper.tell(driver.cx.held.clone());
+        driver.keeper.tell(driver.cx.deadline.clone());
         let driven = match driver.run(load).await {
             Ok(driven) => driven,
             Err(fatal) => driver.give_up(fatal).await,

@@ -15,9 +15,10 @@ use tracing::debug;
 
 use super::fault::fault;
 use super::{Driver, Fatal};
+use crate::budget::Budget;
 use crate::event::{Event, Port, Unrecorded};
 use crate::hooks::{self, Told};
-use crate::spending::Spending;
+use crate::record::Recording;
 use crate::step::{self, StepReport, StepRun};
 
 /// What runs on the session's behalf.
@@ -65,18 +66,16 @@ impl Driver {
             None => None,
         };
         let (port, events) = Port::open();
-        let run = StepRun {
-            cx: self.cx.clone(),
+        let recording = Recording {
             place,
-            input: fixed.input,
             seed: fixed.seed,
-            state,
             entries,
             tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
-            spending: Spending::of(&self.ledger.session),
+            budget: Budget::of(&self.ledger.session),
             monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
             port,
         };
+        let run = StepRun { cx: self.cx.clone(), input: fixed.input, state, recording };
         let work = async move { Finished::Step(Box::new(step::run(run).await)) };
         self.running = Some(Running::new(work, events));
         Ok(())

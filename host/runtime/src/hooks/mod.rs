@@ -2,7 +2,7 @@
 //! in `ask.rs`, what several come to in `verdict.rs`, what they are told in `told.rs`. Knows no steps.
 
 mod ask;
-mod solo;
+mod standalone;
 mod told;
 mod verdict;
 
@@ -17,14 +17,14 @@ use rewake_core::ids::Digest;
 
 pub(crate) use self::ask::failed;
 use self::ask::{Asked, ask};
-pub(crate) use self::solo::ask_alone;
-pub use self::solo::{Answered, Fired};
+pub use self::standalone::{Answered, Fired};
+pub(crate) use self::standalone::{ask_alone, random_key};
 pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
-use crate::bundle::{GrantKind, Matcher};
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
-use crate::side_by_side::side_by_side;
+use crate::join_all::join_all;
+use rewake_bundle::{GrantKind, Matcher};
 
 /// What a matcher is tried on: a name, and what stands behind it can do.
 pub(crate) struct Tried<'a> {
@@ -97,7 +97,7 @@ pub(crate) async fn judge(
             Ok((one.at, seq, verdict))
         }
     });
-    side_by_side(asks.collect()).await
+    join_all(asks.collect()).await
 }
 
 /// Asks the hooks that the session itself is due to ask.
@@ -124,7 +124,7 @@ pub(crate) async fn fire(
             ask(&cx, &port, asked, turn, &told).await
         }
     });
-    side_by_side(asks.collect()).await.map(|_| ())
+    join_all(asks.collect()).await.map(|_| ())
 }
 
 /// What stands in the journal before a hook is asked: one entry a firing.

@@ -9,8 +9,8 @@ use rewake_wire::{Outcome, Part, Sender};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::bundle::GrantKind;
 use crate::context::SessionContext;
+use rewake_bundle::GrantKind;
 
 /// What one event tells beside what every event does.
 #[derive(Clone, Debug, Serialize)]

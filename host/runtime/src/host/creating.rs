@@ -14,10 +14,10 @@ use rewake_store::{self as store, Projection};
 use super::install::kept;
 use super::{Host, HostError, Made, ulid};
 use crate::PROJECT;
-use crate::baseline::Baseline;
-use crate::config::Rules;
 use crate::plan::{self, NewSession, Plan};
-use crate::workspace::{self, Copied, WorkspaceError};
+use rewake_policy::config::Rules;
+use rewake_sandbox::baseline::Baseline;
+use rewake_sandbox::workspace::{self, Copied, WorkspaceError};
 
 impl Host {
     /// Creates a session; it is not loaded. Everything it will run with is pinned and kept.

@@ -14,11 +14,11 @@ use rewake_wire::Sender;
 use tokio::task::spawn_blocking;
 
 use super::{Host, HostError};
-use crate::driver::{Fatal, corrupt_fault};
-use crate::lease::Keeper;
+use crate::driver::corrupt_fault;
+use crate::lease::{Keeper, LeaseError};
 use crate::load::{self, Unreadable};
-use crate::workspace::staged::{self, Bring, Staged};
-use crate::workspace::{self, WorkspaceError};
+use rewake_sandbox::workspace::staged::{self, Bring, Staged};
+use rewake_sandbox::workspace::{self, WorkspaceError};
 
 /// How often the lease is looked at while files are copied.
 const LOOK: Duration = Duration::from_secs(1);
@@ -108,9 +108,9 @@ impl Host {
             tree: staged.tree,
             ..fact
         };
-        if let Err(fatal) = keeper.ensure().await {
+        if let Err(error) = keeper.ensure().await {
             staged.discard();
-            return Err(lost(fatal));
+            return Err(lost(error));
         }
         // If it is not known whether this was written, what is made stays for whoever reads the journal next.
         self.announce(lease, &mut session, fact.clone()).await?;
@@ -180,9 +180,9 @@ async fn holding(
     }
 }
 
-fn lost(fatal: Fatal) -> HostError {
-    match fatal {
-        Fatal::Store(error) => error.into(),
-        other => HostError::Machine(other.to_string()),
+fn lost(error: LeaseError) -> HostError {
+    match error {
+        LeaseError::Store(error) => error.into(),
+        lost @ LeaseError::Lost => HostError::Machine(lost.to_string()),
     }
 }

@@ -5,13 +5,12 @@ use rewake_core::ids::Digest;
 use rewake_store::{self as store, Install, Installed, Store};
 
 use super::{Host, HostError};
-use crate::bundle::{
-    Bundle, BundleSet, Catalogue, Error, Gathering, Locator, Name, PluginKind, Use, require_lock,
-};
-use crate::grants::{self, Asked};
 use crate::plan::{NewSession, PlanError};
 use crate::workbench::Workbench;
 use crate::{PROJECT, plan};
+use rewake_bundle::{Bundle, BundleSet, Catalogue, Gathering, Locator, Name, PluginKind, Use, require_lock};
+use rewake_policy::grants::{self, Asked};
+use rewake_toml::Error;
 
 /// A bundle that could be installed, tried in the sandbox.
 #[derive(Clone, Debug)]

@@ -16,18 +16,19 @@ use tracing::warn;
 
 use super::{Host, HostError};
 use crate::HOST_VERSION;
-use crate::bundle::Bundle;
-use crate::config::{Rules, Watch};
 use crate::context::SessionContext;
 use crate::driver::{Again, Driven, Driver, Left, Options, corrupt_fault, stored_fault};
+use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Gone, Live};
 use crate::load::{self, Folded, Unreadable};
 use crate::loaded::{Leave, Loaded};
-use crate::mounts::{self, Volumes};
 use crate::plan;
-use crate::workspace;
-use crate::{grants, hooks};
+use rewake_bundle::Bundle;
+use rewake_policy::config::{Rules, Watch};
+use rewake_policy::grants;
+use rewake_sandbox::mounts::{self, Volumes};
+use rewake_sandbox::workspace;
 
 /// How often a session whose lease or store failed it is taken up again within [`RELOADS_TIME`].
 const RELOADS_MAX: usize = 3;
@@ -323,7 +324,7 @@ impl Host {
             store: inner.store.clone(),
             clock: inner.clock.clone(),
             running: Arc::default(),
-            held: Arc::default(),
+            deadline: Arc::default(),
             files_in_place: inner.files_in_place,
         }))
     }

@@ -10,9 +10,9 @@ use rewake_store::{Store, StoreError};
 use rewake_wire::Event;
 
 use super::HostError;
-use crate::audit::{self, Verified};
 use crate::driver::corrupt_fault;
 use crate::load::{self, Unreadable};
+use crate::replay_check::{self, Verified};
 
 /// The events of a session after a seq, oldest first; at most `limit`.
 ///
@@ -48,7 +48,7 @@ pub async fn events(
 /// # Errors
 /// If the store cannot be read.
 pub async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
-    audit::verify(store, id).await
+    replay_check::verify(store, id).await
 }
 
 /// What a session was created with.

@@ -8,8 +8,8 @@ use rewake_core::difference::Difference;
 use rewake_core::fact::Observed;
 use wasmtime::{Result, bail};
 
-use crate::clock::Clock;
 use crate::record::Recorder;
+use rewake_sandbox::clock::Clock;
 
 pub(super) fn wall(recorder: &mut Recorder, clock: &dyn Clock) -> Result<Duration> {
     let observed = recorder.observe("wall-clock.now", |_| {

@@ -6,8 +6,8 @@ use rewake_core::difference::Difference;
 use rewake_core::fact::Observed;
 use wasmtime::Result;
 
-use crate::files::{answer_out, observed_in, op_in};
 use crate::record::Recorder;
+use rewake_sandbox::files::{answer_out, observed_in, op_in};
 
 /// Bytes of observations that wait for the next call; more are written without one.
 const PENDING_BYTES_MAX: usize = 1 << 20;

@@ -24,10 +24,10 @@ use wasmtime::Result;
 use super::judge::{Gate, Gated, gate};
 use super::{StepImports, apart};
 use crate::PROJECT;
-use crate::bundle::GrantKind;
-use crate::egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
 use crate::record::Stop;
-use crate::way_out::{WayOut, call_in, failure_out, headers_out};
+use rewake_bundle::GrantKind;
+use rewake_egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
+use rewake_sandbox::http_client::{WayOut, call_in, failure_out, headers_out};
 
 const FUNCTION: &str = "http.fetch";
 /// The name that hooks know requests by.

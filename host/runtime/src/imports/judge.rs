@@ -18,9 +18,9 @@ use serde_json::value::RawValue;
 use wasmtime::Result;
 
 use super::StepImports;
-use crate::bundle::GrantKind;
 use crate::hooks::{self, Answer, Judged, Told, Tried, Used, Verdict, fold};
 use crate::record::Stop;
+use rewake_bundle::GrantKind;
 
 /// Bytes of an input that a question shows; the whole stands in the journal.
 const ASKED_INPUT_BYTES_MAX: usize = 16 << 10;

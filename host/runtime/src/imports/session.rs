@@ -13,9 +13,9 @@ use rewake_core::limits::{
 use serde_json::json;
 
 use super::{StepImports, apart};
-use crate::convert::{parts_in, seq_out};
+use crate::journal_query;
 use crate::record::Stop;
-use crate::slice;
+use rewake_sandbox::convert::{parts_in, seq_out};
 
 /// Bytes of the name of an author's own kind.
 const KIND_BYTES_MAX: usize = 128;
@@ -47,7 +47,8 @@ pub(super) async fn events(
     let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
     let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
-    let read = apart(async move { slice::read(cx.store.as_ref(), &cx.id, &slice, head).await }).await?;
+    let read =
+        apart(async move { journal_query::read(cx.store.as_ref(), &cx.id, &slice, head).await }).await?;
     let events = match read {
         Ok(events) => events,
         Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
@@ -72,7 +73,9 @@ pub(super) async fn blob(
     let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
     let read = match Digest::from_hex(&digest) {
-        Some(blob) => apart(async move { slice::blob(cx.store.as_ref(), &cx.id, &blob, head).await }).await?,
+        Some(blob) => {
+            apart(async move { journal_query::blob(cx.store.as_ref(), &cx.id, &blob, head).await }).await?
+        }
         None => Ok(None),
     };
     let bytes = match read {

@@ -20,8 +20,8 @@ use wasmtime::Result;
 use super::StepImports;
 use super::judge::{self, End, Subject};
 use crate::calls::{Planned, dispatch, plan, refusal};
-use crate::convert::{effect_out, outcome_out, parts_out};
 use crate::hooks::{Tried, Verdict};
+use rewake_sandbox::convert::{effect_out, outcome_out, parts_out};
 
 const FUNCTION: &str = "tools.call";
 

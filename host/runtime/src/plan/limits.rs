@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use rewake_core::fact::{GuestLimits, PluginKind};
 
-use crate::bundle;
-use crate::config::Bounds;
-use crate::engine::MEMORY_BYTES_MAX;
+use rewake_policy::config::Bounds;
+use rewake_sandbox::engine::MEMORY_BYTES_MAX;
 
 /// Bytes of a tool's output, whoever allows it more: it must fit an entry, escaped.
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
@@ -38,7 +37,7 @@ const fn most(kind: PluginKind) -> GuestLimits {
 }
 
 /// The limits of a component.
-pub(super) fn in_force(kind: PluginKind, own: &bundle::Limits, bounds: Bounds) -> GuestLimits {
+pub(super) fn in_force(kind: PluginKind, own: &rewake_bundle::Limits, bounds: Bounds) -> GuestLimits {
     let (usual, most) = (usual(kind), most(kind));
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let within = |own: Option<u64>, usual: u64, bound: Option<u64>, most: u64| {
@@ -68,8 +67,8 @@ mod tests {
     const KINDS: [PluginKind; 3] = [PluginKind::Harness, PluginKind::Tool, PluginKind::Hook];
 
     /// Every number as large as it can be written, or nothing.
-    fn asked(much: bool) -> bundle::Limits {
-        bundle::Limits {
+    fn asked(much: bool) -> rewake_bundle::Limits {
+        rewake_bundle::Limits {
             memory_bytes: much.then_some(u64::MAX),
             timeout: much.then_some(Duration::MAX),
             fuel: much.then_some(u64::MAX),
@@ -86,7 +85,7 @@ mod tests {
         for kind in KINDS {
             assert_eq!(in_force(kind, &asked(false), Bounds::default()), usual(kind));
             assert_eq!(in_force(kind, &asked(true), Bounds::default()), most(kind));
-            let little = bundle::Limits {
+            let little = rewake_bundle::Limits {
                 memory_bytes: Some(1),
                 timeout: Some(Duration::from_millis(2)),
                 fuel: Some(3),

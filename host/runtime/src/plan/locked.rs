@@ -2,8 +2,8 @@
 
 use rewake_bindings::types::ToolDef;
 
-use crate::bundle::{Bundle, Component, ListedTool};
-use crate::convert::listed;
+use rewake_bundle::{Bundle, Component, ListedTool};
+use rewake_sandbox::convert::listed;
 
 /// Checks that a component lists the tools that its author's build found. A bundle without a lock has none
 /// that it could differ from.

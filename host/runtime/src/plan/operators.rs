@@ -4,8 +4,8 @@
 use rewake_core::fact::PluginKind;
 
 use super::PlanError;
-use crate::bundle::{Bundle, BundleSet, Component};
-use crate::config::{HookBundle, OperatorHook, Rules};
+use rewake_bundle::{Bundle, BundleSet, Component};
+use rewake_policy::config::{HookBundle, OperatorHook, Rules};
 
 /// The operator's hooks, each with the name of the bundle that has it.
 pub(super) struct Operators<'a> {

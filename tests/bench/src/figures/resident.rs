@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
-use rewake_runtime::compiler::CompileLimits;
+use rewake_policy::limits::CompileLimits;
 use rewake_runtime::{Config, Host};
 use rewake_store::{OpenOptions, Sessions as _, SqliteStore};
 use serde::{Deserialize, Serialize};

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use rewake_bundle::{Bundle, LOCK_FILE, ListedTool, Locator, Lock, pack, unpack};
 use rewake_core::effect::Effect;
 use rewake_runtime::NewSession;
-use rewake_runtime::bundle::{Bundle, LOCK_FILE, ListedTool, Locator, Lock, pack, unpack};
 use rewake_tests::bundles::root;
 use rewake_tests::world::asked_for;
 use rewake_tests::{Outcome, World, played};

@@ -4,7 +4,7 @@ use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{Asker, Question, QuestionAsked, Scope, TurnFailed};
 use rewake_core::ids::{Digest, Timestamp};
 use rewake_core::money::Usd;
-use rewake_runtime::baseline::Thing;
+use rewake_sandbox::baseline::Thing;
 use rewake_wire::Usage;
 
 use super::*;

@@ -17,11 +17,11 @@ use super::super::StepImports;
 use super::price::Terms;
 use crate::context::SessionContext;
 use crate::live::Live;
-use crate::providers::{
+use crate::{PROJECT, journal_query};
+use rewake_models::{
     Attempt, Deltas, IMAGES_BYTES_MAX, Images, Question, Resolved, Way, backoff, named_images,
     too_many_images,
 };
-use crate::{PROJECT, slice};
 
 /// How long a provider is asked again for, from the first attempt of this run of the step on.
 const RETRYING_MAX: Duration = Duration::from_secs(600);
@@ -72,7 +72,7 @@ impl Announced<'_> {
             self.end(imports, &outcome, cost, since).await?;
             // As in the fold: what the start names may be another model by now.
             if let (ModelOutcome::Completion { usage, .. }, true) = (&outcome, is_first_run) {
-                imports.recorder.spending.asked.completed(self.started, usage.total());
+                imports.recorder.budget.asked.completed(self.started, usage.total());
             }
             return Ok(outcome);
         }
@@ -103,7 +103,7 @@ impl Announced<'_> {
         let Some(wait) = wait else {
             return Ok(Some(ModelOutcome::Unavailable(given_up(&why, tried, since.elapsed(), after))));
         };
-        let others = imports.recorder.spending.committed.minus(self.terms.reserved);
+        let others = imports.recorder.budget.committed.minus(self.terms.reserved);
         if let Some(over) = self.terms.over(others.plus(cost)) {
             return Ok(Some(over));
         }
@@ -115,7 +115,7 @@ impl Announced<'_> {
         let reserved = self.terms.reserved;
         let retried = CallRetried { start: self.start, n: self.attempt + 1, why: Some(why), cost, reserved };
         imports.recorder.record(self.place, vec![Draft::system(self.place, retried)], true).await?;
-        imports.recorder.spending.next(reserved, cost, reserved);
+        imports.recorder.budget.next(reserved, cost, reserved);
         self.attempt += 1;
         port.show(Live::DeltaReset { start: self.start, attempt: self.attempt }).await;
         Ok(None)
@@ -131,7 +131,7 @@ impl Announced<'_> {
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let completed = ModelCompleted { start: self.start, outcome: outcome.clone(), cost, ms };
         imports.recorder.record(self.place, vec![Draft::agent(self.place, completed)], false).await?;
-        imports.recorder.spending.next(self.terms.reserved, cost, Usd::ZERO);
+        imports.recorder.budget.next(self.terms.reserved, cost, Usd::ZERO);
         Ok(())
     }
 }
@@ -142,7 +142,9 @@ async fn images(cx: &SessionContext, request: &Request, head: u64) -> std::resul
     let named: BTreeSet<&str> = named_images(request).collect();
     for name in named {
         let Some(digest) = Digest::from_hex(name) else { continue };
-        let Some(image) = slice::blob(cx.store.as_ref(), &cx.id, &digest, head).await? else { continue };
+        let Some(image) = journal_query::blob(cx.store.as_ref(), &cx.id, &digest, head).await? else {
+            continue;
+        };
         bytes += image.len();
         if bytes > IMAGES_BYTES_MAX {
             return Err(too_many_images());

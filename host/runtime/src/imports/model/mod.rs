@@ -19,10 +19,10 @@ use self::attempts::Announced;
 use self::price::Terms;
 use super::{StepImports, apart};
 use crate::PROJECT;
-use crate::convert::{model_out, request_digest};
 use crate::live::Live;
-use crate::providers::Resolved;
-use crate::sent::{self, Pieces};
+use rewake_models::Resolved;
+use rewake_models::request_store::{self, Pieces};
+use rewake_sandbox::convert::{model_out, request_digest};
 
 const FUNCTION: &str = "model.complete";
 /// Bytes of a model's name.
@@ -66,7 +66,7 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     fn new(imports: &StepImports, request: &'a Request, digest: Digest, place: Place) -> Call<'a> {
-        let (cx, asked) = (&imports.cx, &imports.recorder.spending.asked);
+        let (cx, asked) = (&imports.cx, &imports.recorder.budget.asked);
         let agent = &cx.created.agent;
         let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
         let resolved = cx.models.resolve(&cx.rules, &name).map_err(ModelOutcome::Rejected);
@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
 
     /// Nothing of it is recorded.
     async fn first(mut self, imports: &mut StepImports) -> Result<Answer> {
-        let committed = imports.recorder.spending.committed;
+        let committed = imports.recorder.budget.committed;
         let blobs = std::mem::take(&mut self.pieces.blobs);
         let model = may_ask(&self.model, committed);
         if model.is_err() {
@@ -104,12 +104,12 @@ impl<'a> Call<'a> {
         // What is not sent need not be on the disk before its end: they share a commit.
         let started = vec![Draft::agent(self.place, self.started.clone())];
         let entries = imports.recorder.record_with(self.place, started, blobs, model.is_ok()).await?;
-        imports.recorder.spending.asked.started(&self.started);
+        imports.recorder.budget.asked.started(&self.started);
         let start = entries[0].seq;
         match model {
             Err(outcome) => self.not_sent(imports, start, outcome, Usd::ZERO).await,
             Ok(model) => {
-                imports.recorder.spending.next(Usd::ZERO, Usd::ZERO, self.started.reserved);
+                imports.recorder.budget.next(Usd::ZERO, Usd::ZERO, self.started.reserved);
                 self.ask(imports, start, 0, model).await
             }
         }
@@ -125,14 +125,14 @@ impl<'a> Call<'a> {
         };
         let cost = recorded.reserved();
         // What died counts whole, so it stays committed.
-        let model = match may_ask(&self.model, imports.recorder.spending.committed) {
+        let model = match may_ask(&self.model, imports.recorder.budget.committed) {
             Ok(model) => model,
             Err(outcome) => return self.not_sent(imports, start, outcome, cost).await,
         };
         let reserved = model.1.reserved;
         let retried = CallRetried { start, n, why: None, cost, reserved };
         imports.recorder.record(place, vec![Draft::system(place, retried)], true).await?;
-        imports.recorder.spending.next(cost, cost, reserved);
+        imports.recorder.budget.next(cost, cost, reserved);
         imports.recorder.port().show(Live::DeltaReset { start, attempt: n }).await;
         self.ask(imports, start, n, model).await
     }
@@ -185,7 +185,8 @@ async fn claim(
         Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
         Some((seq, Fact::ModelStarted(started))) => {
             let (store, of, asked) = (imports.cx.store.clone(), started.clone(), request.clone());
-            let read = async move { sent::difference(store.as_ref(), PROJECT, seq, &of, &asked).await };
+            let read =
+                async move { request_store::difference(store.as_ref(), PROJECT, seq, &of, &asked).await };
             let kept = apart(read).await?;
             let shown = |digest: Digest| format!("of digest {digest}");
             let difference = kept.unwrap_or_else(|| Difference {

@@ -3,7 +3,7 @@
 use rewake_core::fact::ModelOutcome;
 use rewake_core::money::{Price, Usd};
 
-use crate::providers::Bill;
+use rewake_models::Bill;
 
 /// What decides on an attempt's money; the same for all attempts of a call by one run of its step.
 pub(super) struct Terms {

@@ -1,0 +1,312 @@
+//! Asking one hook outside of a session: what it is told is written by hand, its verdict is recorded nowhere.
+
+use std::sync::Arc;
+
+use rewake_core::effect::Effect;
+use rewake_core::entry::{Draft, Place};
+use rewake_core::fact::{Fact, HookEvent, HookVerdict, LogLines, Source};
+use rewake_core::ids::Digest;
+use rewake_wire::{Outcome, Part, Sender};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::ask::{Asked, ask};
+use super::{Told, Tried, Used, matching};
+use crate::context::SessionContext;
+use crate::event::{Event, Port};
+use rewake_bundle::GrantKind;
+
+/// An event as somebody writes it by hand.
+#[derive(Clone, Debug)]
+pub struct Fired {
+    /// Which.
+    pub event: HookEvent,
+    told: Told,
+    tried: String,
+    /// What the tool does, for matchers; of a tool that the bundle has, that is known.
+    pub effect: Effect,
+    /// What the tool may use, likewise.
+    pub grants: Vec<GrantKind>,
+}
+
+/// What one hook answered.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Its verdict, checked as in a session; where it failed, what its `on_error` says.
+    pub verdict: HookVerdict,
+    /// What it said beside it.
+    pub logs: Option<LogLines>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    #[serde(default = "startup")]
+    source: Source,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prompt {
+    prompt: String,
+    sender: Option<Sender>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Before {
+    tool_name: String,
+    #[serde(default)]
+    tool_input: Value,
+    #[serde(default = "use_1")]
+    tool_use_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct After {
+    tool_name: String,
+    #[serde(default)]
+    tool_input: Value,
+    #[serde(default = "use_1")]
+    tool_use_id: String,
+    #[serde(default)]
+    tool_output: Vec<Part>,
+    #[serde(default)]
+    duration_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    tool_name: String,
+    #[serde(default)]
+    tool_input: Value,
+    #[serde(default = "use_1")]
+    tool_use_id: String,
+    error: String,
+    #[serde(default = "failed")]
+    outcome: Outcome,
+    duration_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stop {
+    #[serde(default)]
+    stop_hook_active: bool,
+    last_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    #[serde(default = "stopped")]
+    reason: String,
+}
+
+fn startup() -> Source {
+    Source::Startup
+}
+
+fn use_1() -> String {
+    "use_1".into()
+}
+
+fn stopped() -> String {
+    "stopped".into()
+}
+
+fn failed() -> Outcome {
+    Outcome::Error
+}
+
+impl Fired {
+    /// An event with its own fields (wit/README.md); those that every event has are added when it is told.
+    /// What is left out has a value that says little.
+    ///
+    /// # Errors
+    /// What is wrong with the fields.
+    pub fn new(event: HookEvent, fields: Value) -> Result<Fired, String> {
+        let (told, tried) = told(event, fields)?;
+        Ok(Fired { event, told, tried, effect: Effect::Once, grants: Vec::new() })
+    }
+
+    /// The tool that it is about, if it is about one; else the word that matchers are tried on.
+    pub fn tried(&self) -> &str {
+        &self.tried
+    }
+}
+
+fn told(event: HookEvent, fields: Value) -> Result<(Told, String), String> {
+    Ok(match event {
+        HookEvent::SessionStart => {
+            let Start { source } = read(fields)?;
+            (Told::Start { source }, source.as_str().to_owned())
+        }
+        HookEvent::UserPromptSubmit => {
+            let Prompt { prompt, sender } = read(fields)?;
+            let sender = sender.or_else(|| Some(Sender::Operator("author".into())));
+            (Told::Prompt { prompt, sender }, String::new())
+        }
+        HookEvent::PreToolUse => {
+            let Before { tool_name, tool_input, tool_use_id } = read(fields)?;
+            (Told::Tool { used: used(&tool_name, tool_input, tool_use_id)? }, tool_name)
+        }
+        HookEvent::PostToolUse => {
+            let After { tool_name, tool_input, tool_use_id, tool_output, duration_ms } = read(fields)?;
+            let used = used(&tool_name, tool_input, tool_use_id)?;
+            (Told::After { used, tool_output, duration_ms }, tool_name)
+        }
+        HookEvent::PostToolUseFailure => {
+            let Failure { tool_name, tool_input, tool_use_id, error, outcome, duration_ms } = read(fields)?;
+            let used = used(&tool_name, tool_input, tool_use_id)?;
+            (Told::Failure { used, error, outcome, duration_ms }, tool_name)
+        }
+        HookEvent::Stop => {
+            let Stop { stop_hook_active, last_message } = read(fields)?;
+            (Told::Stop { stop_hook_active, last_message }, String::new())
+        }
+        HookEvent::SessionEnd => {
+            let end: End = read(fields)?;
+            let reason = word(&end.reason, &["stopped", "failed", "archived"], "reason")?;
+            (Told::End { reason }, reason.to_owned())
+        }
+        HookEvent::SubagentStart
+        | HookEvent::SubagentStop
+        | HookEvent::PreCompact
+        | HookEvent::PostCompact
+        | HookEvent::Notification => {
+            return Err(format!("nothing sets off {} in this version", event.as_str()));
+        }
+    })
+}
+
+fn read<T: DeserializeOwned>(fields: Value) -> Result<T, String> {
+    serde_json::from_value(fields).map_err(|error| error.to_string())
+}
+
+fn word(given: &str, known: &[&'static str], field: &str) -> Result<&'static str, String> {
+    let found = known.iter().copied().find(|word| *word == given);
+    found.ok_or_else(|| format!("`{field}` is {given:?}; it is one of {}", known.join(", ")))
+}
+
+fn used(name: &str, input: Value, id: String) -> Result<Used, String> {
+    let input = if input.is_null() { Value::Object(serde_json::Map::new()) } else { input };
+    let text = RawValue::from_string(input.to_string()).map_err(|error| error.to_string())?;
+    let (effect, grants) = (Effect::Once, Vec::new());
+    Ok(Used { tool_name: name.to_owned(), tool_input: text, tool_use_id: id, effect, grants })
+}
+
+/// Asks the hooks of one component that are for an event, one after another, in the order of their
+/// declarations; none is asked, if none is for it.
+pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &Fired) -> Vec<Answered> {
+    let tried = match cx.created.tools.iter().find(|tool| tool.name == fired.tried) {
+        Some(tool) => Tried::tool(cx, tool),
+        None => Tried { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
+    };
+    let mut told = fired.told.clone();
+    if let Told::Tool { used } | Told::After { used, .. } | Told::Failure { used, .. } = &mut told {
+        (used.effect, used.grants) = (tried.effect, tried.grants.clone());
+    }
+    let mut answers = Vec::new();
+    for hook in matching(cx, fired.event, &tried) {
+        if cx.created.hooks[hook as usize].component == component {
+            answers.extend(one(cx, hook, fired.event, &told).await);
+        }
+    }
+    answers
+}
+
+async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told) -> Option<Answered> {
+    let (port, events) = Port::open();
+    let is_of_turn = !matches!(event, HookEvent::SessionStart | HookEvent::SessionEnd);
+    let (turn, place) = if is_of_turn { (Some(1), Place::turn(1)) } else { (None, Place::default()) };
+    let asking = async {
+        // The port goes with this block, and what is kept of it ends.
+        let port = port;
+        let key = random_key();
+        let busy = cx.busy().await;
+        let asked = Asked { hook, start: 0, key, binding: Digest::default(), place, busy };
+        ask(cx, &port, asked, turn, told).await.ok()
+    };
+    let (answer, drafts) = tokio::join!(asking, kept(events));
+    let (_, verdict) = answer?;
+    let logs = drafts.into_iter().find_map(|draft| match draft.fact {
+        Fact::LogLines(logs) => Some(logs),
+        _ => None,
+    });
+    Some(Answered { verdict, logs })
+}
+
+/// An idempotency key that no call had before.
+pub(crate) fn random_key() -> String {
+    let mut bytes = [0; 32];
+    // A machine without randomness runs no sessions either, and outside of a session a repeated key harms nobody.
+    let _ = getrandom::fill(&mut bytes);
+    Digest::of(&bytes).to_hex()
+}
+
+/// Takes whatever is to be recorded, and records nothing.
+async fn kept(mut events: mpsc::Receiver<Event>) -> Vec<Draft> {
+    let mut all = Vec::new();
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Record { drafts, reply, .. } => {
+                all.extend(drafts);
+                let _ = reply.send(Ok(Vec::new()));
+            }
+            Event::Head(reply) => {
+                let _ = reply.send(0);
+            }
+            Event::Show(_) => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_are_written_with_their_own_fields_and_no_others() {
+        for (event, fields, tried) in [
+            (HookEvent::SessionStart, json!({}), "startup"),
+            (HookEvent::SessionStart, json!({ "source": "resume" }), "resume"),
+            (HookEvent::PreToolUse, json!({ "tool_name": "a", "tool_input": { "x": 1 } }), "a"),
+            (HookEvent::PostToolUse, json!({ "tool_name": "a", "tool_output": [] }), "a"),
+            (HookEvent::PostToolUseFailure, json!({ "tool_name": "a", "error": "no" }), "a"),
+            (HookEvent::UserPromptSubmit, json!({ "prompt": "hello" }), ""),
+            (HookEvent::Stop, json!({}), ""),
+            (HookEvent::SessionEnd, json!({}), "stopped"),
+        ] {
+            assert_eq!(Fired::new(event, fields).unwrap().tried(), tried, "{event:?}");
+        }
+        for (event, fields, why) in [
+            (HookEvent::PreToolUse, json!({ "tool": "a" }), "tool_name"),
+            (HookEvent::PreToolUse, json!({}), "tool_name"),
+            (HookEvent::SessionStart, json!({ "source": "later" }), "startup"),
+            (HookEvent::Stop, json!({ "prompt": "x" }), "prompt"),
+        ] {
+            let error = Fired::new(event, fields).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_tool_s_input_is_an_object_if_it_is_left_out() {
+        let (told, _) = told(HookEvent::PreToolUse, json!({ "tool_name": "a" })).unwrap();
+        assert_eq!(
+            serde_json::to_value(&told).unwrap(),
+            json!({
+                "tool_name": "a", "tool_input": {}, "tool_use_id": "use_1", "effect": "once", "grants": [],
+            })
+        );
+    }
+}
