@@ -31,6 +31,7 @@ Set-up and checks of this repository.
   cargo xtask build                guests, then the `rewake` program
   cargo xtask docs                 write docs/wit.md from the plugin contract
   cargo xtask golden               write the golden files again (tests/golden/README.md)
+  cargo xtask lines                print the lines of each crate, without tests, and its largest cycle of modules
   cargo xtask test                 set-up, then every check and test
   cargo xtask test --quick         without clippy and the documentation
   cargo xtask test -- FILTER…      only the tests whose names match, after set-up
@@ -70,6 +71,7 @@ fn dispatch(arguments: &[&str]) -> Result {
         }
         ["docs"] => setup::docs(&Workspace::find()?),
         ["golden"] => golden::run(&Workspace::find()?),
+        ["lines"] => setup::lines(&Workspace::find()?),
         ["demo"] => demo::run(&Workspace::find()?),
         ["bench", options @ ..] => bench::run(&Workspace::find()?, options),
         ["fuzz", options @ ..] => fuzz::run(&Workspace::find()?, &fuzz::Options::parse(options)?),

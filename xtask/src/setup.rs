@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::workspace::Workspace;
 use crate::{Result, console, guests, process, wasi_target};
@@ -34,9 +35,24 @@ pub(crate) fn everything(workspace: &Workspace) -> Result {
 
 /// Has the test that compares docs/wit.md with the contract write it: parsing WIT is built once, for tests.
 pub(crate) fn docs(workspace: &Workspace) -> Result {
+    process::run(tidy(workspace, "the_reference_is_what_the_contract_says").env("REWAKE_DOCS_WRITE", "1"))
+}
+
+/// Prints the lines of each crate and its largest cycle of modules, as the test that checks the cycles counts them.
+pub(crate) fn lines(workspace: &Workspace) -> Result {
+    let table = workspace.target.join("lines.txt");
+    let mut command = tidy(workspace, "modules_depend_on_each_other_in_no_large_cycle");
+    process::output(command.env("REWAKE_LINES_WRITE", &table))?;
+    let table = fs::read_to_string(&table).map_err(|error| format!("{}: {error}", table.display()))?;
+    console::line(table.trim_end());
+    Ok(())
+}
+
+/// One test of tidy, which parses Rust and WIT.
+fn tidy(workspace: &Workspace, test: &str) -> Command {
     let mut command = workspace.cargo(&["test", "--quiet", "--package", "rewake-tests", "--test", "tidy"]);
-    command.args(["--", "--exact", "the_reference_is_what_the_contract_says"]);
-    process::run(command.env("REWAKE_DOCS_WRITE", "1"))
+    command.args(["--", "--exact", test]);
+    command
 }
 
 fn native(workspace: &Workspace, selection: &[&str]) -> Result {

@@ -1,5 +1,5 @@
-//! WASI clocks and randomness as a harness sees them: through [`Imports`], so that they can be
-//! recorded and fed back.
+//! WASI clocks and randomness as guests see them: through [`Imports`], so that they are counted, and can be
+//! recorded and replayed for a harness.
 //!
 //! It knows how WASI's calls map to observations. Waiting itself is wasmtime-wasi's, for as long as
 //! [`Imports`] says. Polls are in `poll.rs`.
@@ -25,7 +25,7 @@ impl HasData for Ambient<'static> {
     type Data<'a> = Ambient<'a>;
 }
 
-/// Puts the recorded clocks and randomness in the place of WASI's; the linker must allow shadowing.
+/// Puts the imports' clocks and randomness in the place of WASI's; the linker must allow shadowing.
 pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
     wall_clock::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)?;
     monotonic_clock::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)?;

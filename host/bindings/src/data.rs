@@ -12,13 +12,11 @@ use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Result, Store};
 use wasmtime_wasi::clocks::WasiClocksCtxView;
-use wasmtime_wasi::random::WasiRandomCtx;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::ambient::Ambient;
-use crate::clocks::{Monotonic, Wall};
 use crate::files::{self, Files, Opened, Volume};
-use crate::imports::{Imports, RANDOM_BYTES_MAX};
+use crate::imports::Imports;
 use crate::limits::Limits;
 use crate::output::{Capture, Output};
 
@@ -100,8 +98,7 @@ impl Data {
     pub fn new(sandbox: &Sandbox, imports: Box<dyn Imports>) -> Result<Data> {
         let capture = Capture::new(sandbox.output_bytes_max);
         let mut wasi = WasiCtx::builder();
-        wasi.stdout(capture.stdout()).stderr(capture.stderr()).max_random_size(RANDOM_BYTES_MAX);
-        wasi.wall_clock(Wall).monotonic_clock(Monotonic::new());
+        wasi.stdout(capture.stdout()).stderr(capture.stderr());
         files::check(&sandbox.mounts)?;
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES_MAX);
@@ -170,10 +167,6 @@ impl Data {
             opened: &mut self.opened,
             pace: &mut self.pace,
         }
-    }
-
-    pub(crate) fn random(&mut self) -> &mut WasiRandomCtx {
-        self.wasi.random()
     }
 
     pub(crate) fn ambient(&mut self) -> Ambient<'_> {

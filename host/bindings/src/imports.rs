@@ -117,8 +117,7 @@ pub trait Imports: Any + Send {
         refused("rewake:plugin/log.log")
     }
 
-    // What a harness sees of the world around it. Tools and hooks get WASI's own, because nothing
-    // replays them.
+    // What a guest sees of the world around it.
 
     /// `wall-clock.now`: the time since 1970-01-01T00:00:00Z.
     fn observe_wall(&mut self) -> Result<Duration> {

@@ -140,13 +140,6 @@ struct NoHttp;
 
 fn harness(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = wasi(engine)?;
-    // Only what could differ between one run of a step and the next is taken over: the rest of
-    // WASI is constant, because `Data` gives an instance an empty environment and no sockets.
-    linker.allow_shadowing(true);
-    ambient::shadow(&mut linker)?;
-    random::shadow(&mut linker, random::RECORDED)?;
-    poll::shadow(&mut linker)?;
-    linker.allow_shadowing(false);
     harness_plugin::HarnessPlugin::add_to_linker::<Data, HasSelf<Data>>(&mut linker, |data| data)?;
     Ok(linker)
 }
@@ -163,12 +156,17 @@ fn hook(engine: &Engine) -> Result<Linker<Data>> {
     Ok(linker)
 }
 
+/// WASI, with every function that tells a guest something behind [`Imports`](crate::Imports): there it is counted,
+/// and for a harness recorded. The rest of WASI is constant, because `Data` gives an instance an empty environment
+/// and no sockets.
 fn wasi(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     linker.allow_shadowing(true);
     files::shadow(&mut linker)?;
-    random::shadow(&mut linker, random::MACHINE)?;
+    ambient::shadow(&mut linker)?;
+    random::shadow(&mut linker)?;
+    poll::shadow(&mut linker)?;
     linker.allow_shadowing(false);
     Ok(linker)
 }

@@ -1,4 +1,4 @@
-//! `wasi:io/poll` as a harness sees it: which pollables are ready is an observation.
+//! `wasi:io/poll` as guests see it: which pollables are ready is an observation of a harness.
 //!
 //! It knows to ask [`Imports`](crate::Imports) before a poll and to tell it after one. How a live
 //! poll waits is wasmtime-wasi's business.
@@ -15,7 +15,7 @@ const POLL: &str = "wasi:io/poll.poll";
 const READY: &str = "wasi:io/poll.pollable.ready";
 const BLOCK: &str = "wasi:io/poll.pollable.block";
 
-/// Puts recorded polls in the place of WASI's; the linker must allow shadowing.
+/// Puts polls that [`Imports`](crate::Imports) hears of in the place of WASI's; the linker must allow shadowing.
 pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
     poll::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)
 }

@@ -1,10 +1,11 @@
 //! Randomness by the handful: the functions of `wasi:random` that compute up to 64 KiB a call let other tasks
-//! run in between. Where the bytes come from differs by the kind of plugin.
+//! run in between. Where the bytes come from, the imports say.
 
 use wasmtime::Result;
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::random::{insecure, random};
 
+use crate::ambient::Ambient;
 use crate::data::Data;
 
 /// The functions, with their interfaces in the version that wasmtime-wasi links; a test holds the two together.
@@ -13,30 +14,23 @@ pub(crate) const FUNCTIONS: [(&str, &str); 2] = [
     ("wasi:random/insecure@0.2.12", "get-insecure-random-bytes"),
 ];
 
-type Bytes = fn(&mut Data, u64) -> Result<Vec<u8>>;
+type Bytes = fn(&mut Ambient<'_>, u64) -> Result<Vec<u8>>;
+
+const SOURCES: [Bytes; 2] = [
+    |ambient, length| random::Host::get_random_bytes(ambient, length),
+    |ambient, length| insecure::Host::get_insecure_random_bytes(ambient, length),
+];
 
 /// Puts paced functions in the place of WASI's; the linker must allow shadowing.
-pub(crate) fn shadow(linker: &mut Linker<Data>, sources: [Bytes; 2]) -> Result<()> {
-    for ((interface, function), bytes) in FUNCTIONS.into_iter().zip(sources) {
+pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
+    for ((interface, function), bytes) in FUNCTIONS.into_iter().zip(SOURCES) {
         linker.instance(interface)?.func_wrap_async(function, move |mut store, (length,): (u64,)| {
             Box::new(async move {
                 let data = store.data_mut();
                 data.pace().await;
-                Ok((bytes(data, length)?,))
+                Ok((bytes(&mut data.ambient(), length)?,))
             })
         })?;
     }
     Ok(())
 }
-
-/// The machine's, for tools and hooks.
-pub(crate) const MACHINE: [Bytes; 2] = [
-    |data, length| random::Host::get_random_bytes(data.random(), length),
-    |data, length| insecure::Host::get_insecure_random_bytes(data.random(), length),
-];
-
-/// What the imports say, for harnesses.
-pub(crate) const RECORDED: [Bytes; 2] = [
-    |data, length| random::Host::get_random_bytes(&mut data.ambient(), length),
-    |data, length| insecure::Host::get_insecure_random_bytes(&mut data.ambient(), length),
-];

@@ -4,12 +4,12 @@
 use rewake_core::ids::SessionId;
 use rewake_runtime::host;
 use rewake_store::{Sessions as _, SqliteStore, StoreError};
+use rewake_text::one_line;
 
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style, note};
-use crate::text::one_line;
 
 /// Sessions read at once.
 const PAGE: u32 = 200;

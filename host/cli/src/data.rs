@@ -15,7 +15,7 @@ use rewake_runtime::{Config, Host};
 use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
 use crate::exit::Failure;
-use crate::text::shell_word;
+use crate::shell::shell_word;
 
 /// This very program, even if its file is replaced while it runs.
 const THIS_PROGRAM: &str = "/proc/self/exe";

@@ -96,7 +96,7 @@ pub(crate) fn usage_and_cost(tokens: &Usage, cost: Usd) -> String {
 /// What a session's models have cost and may cost, and what calls under way can still come to.
 pub(crate) fn spent(session: &Session) -> String {
     let mut text = session.spent.to_string();
-    if let Some(max) = session.created.as_ref().and_then(|created| created.agent.max_usd) {
+    if let Some(max) = session.max_usd() {
         text.push_str(&format!(" of {max}"));
     }
     let open = session.committed().minus(session.spent);

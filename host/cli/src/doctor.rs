@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use rewake_policy::config::RULES_FILE;
 use rewake_store::{OpenOptions, SqliteStore};
+use rewake_text::one_line;
 use rustix::fs::{Access, access, statvfs};
 
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
-use crate::text::one_line;
 
 /// The target that Rust components are built for.
 const TARGET: &str = "wasm32-wasip2";
@@ -109,7 +109,7 @@ fn data_folder(places: &Places) -> Seen {
         Ok(meta) if meta.permissions().mode() & 0o022 != 0 => Seen::bad(
             WHAT,
             format!("{shown} can be written by others"),
-            format!("give it to its owner alone: chmod 700 {}", crate::text::shell_word(&shown.to_string())),
+            format!("give it to its owner alone: chmod 700 {}", crate::shell::shell_word(&shown.to_string())),
         ),
         Ok(_) => match room(&places.data) {
             Err(error) => Seen::bad(
@@ -241,7 +241,6 @@ fn answer(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().next().unwrap_or_default();
-    let line =
-        crate::text::one_line(line, if args == ["--print", "sysroot"] { 4096 } else { ANSWER_CHARS_MAX });
+    let line = one_line(line, if args == ["--print", "sysroot"] { 4096 } else { ANSWER_CHARS_MAX });
     (output.status.success() && !line.is_empty()).then_some(line)
 }

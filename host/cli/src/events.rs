@@ -5,6 +5,7 @@ use std::mem::take;
 use rewake_core::entry::Entry;
 use rewake_core::fact::Fact;
 use rewake_core::view;
+use rewake_text::{json, one_line};
 
 use crate::args::Events;
 use crate::data::Places;
@@ -13,7 +14,6 @@ use crate::exit::{Failure, Outcome};
 use crate::journal::Journal;
 use crate::out::{Out, Style};
 use crate::stream;
-use crate::text::{json_line, one_line};
 
 /// Uses of files and requests of one call that are shown.
 const USES_MAX: usize = 20;
@@ -43,7 +43,7 @@ pub(crate) async fn list(places: &Places, args: &Events) -> Result<Outcome, Fail
             left -= 1;
             if args.json {
                 let event = view::event(&args.id, entry);
-                out.raw(&json_line(&event).map_err(|error| Failure::io("writing JSON", error))?)?;
+                out.json(&event)?;
             } else {
                 for (style, line) in lines(entry) {
                     out.line(style, &line)?;
@@ -76,7 +76,7 @@ fn lines(entry: &Entry) -> Vec<(Style, String)> {
 /// `fact` is the entry's own, without what is shown beside it.
 fn line(entry: &Entry, fact: &Fact) -> String {
     let data = fact.encode();
-    let data = one_line(&String::from_utf8_lossy(&data), DATA_CHARS_MAX);
+    let data = one_line(&json(&String::from_utf8_lossy(&data)), DATA_CHARS_MAX);
     let kind = one_line(entry.fact.kind(), DATA_CHARS_MAX);
     format!("{:>6}  {}  {:<10}  {kind:<17}  {data}", entry.seq, entry.at, stream::place(entry.place))
 }
@@ -117,7 +117,7 @@ mod tests {
         let shown = lines(&entry(Place::step(1, 1), HookVerdict { audit, ..HookVerdict::default() }));
         assert_eq!(shown.len(), 1 + USES_MAX + 1);
         assert!(!shown[0].1.contains("audit"), "{}", shown[0].1);
-        assert_eq!(shown[1].1, "        read /workspace/a [2J, 1 byte");
+        assert_eq!(shown[1].1, r"        read /workspace/a \u{1b}[2J, 1 byte");
         assert_eq!(shown[USES_MAX + 1].1, "        and 2 more: --json has all");
     }
 }

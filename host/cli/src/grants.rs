@@ -5,13 +5,13 @@ use rewake_core::fact::Created;
 use rewake_policy::config::RULES_FILE;
 use rewake_policy::grants::{Asked, lines_to_allow};
 use rewake_runtime::{Approval, NewSession};
+use rewake_text::one_line;
 
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::Failure;
 use crate::out::{self, is_attended, note};
 use crate::run::operator;
-use crate::text::one_line;
 
 /// Characters of an author's reason.
 const WHY_CHARS_MAX: usize = 200;

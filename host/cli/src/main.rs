@@ -17,14 +17,13 @@ mod queued;
 mod run;
 mod sent;
 mod sessions;
+mod shell;
 mod show;
 mod signals;
 mod stream;
 mod talk;
-mod text;
 mod workspace;
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -111,10 +110,9 @@ fn trace(verbose: u8) {
     let filter = wanted.as_deref().map(EnvFilter::try_new).and_then(|filter| {
         filter.inspect_err(|error| note(&format!("REWAKE_LOG is not understood, and not used: {error}"))).ok()
     });
-    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|| EnvFilter::new(default)))
-        .with_ansi(colours)
+        .with_ansi(false)
         .with_writer(|| out::Diagnostics)
         .init();
 }

@@ -5,10 +5,11 @@ use std::io::{self, BufRead as _, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rewake_text::{json, one_line, plain};
+use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::exit::Failure;
-use crate::text::{one_line, plain};
 
 /// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -53,7 +54,7 @@ impl Out {
         }
     }
 
-    /// Adds a line. What is harmful in it goes.
+    /// Adds a line, made safe for a terminal.
     pub(crate) fn line(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         let text = plain(text);
         let code = match style {
@@ -71,7 +72,13 @@ impl Out {
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Adds a line as it is: JSON that is escaped already.
+    /// Adds a value as a line of JSON.
+    pub(crate) fn json<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+        let text = serde_json::to_string(value).map_err(|error| Failure::io("writing JSON", error))?;
+        self.raw(&json(&text))
+    }
+
+    /// Adds a line as it is.
     pub(crate) fn raw(&mut self, line: &str) -> Result<(), Failure> {
         self.buffer.push_str(line);
         self.buffer.push('\n');
@@ -135,25 +142,20 @@ pub(crate) struct Diagnostics;
 
 impl io::Write for Diagnostics {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let line = String::from_utf8_lossy(bytes);
+        let line = plain(&line);
         match &*DIVERSION.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(to) => {
-                let _ = to.send(without_colours(&String::from_utf8_lossy(bytes)));
-                Ok(bytes.len())
+                let _ = to.send(line.into_owned());
             }
-            None => io::stderr().lock().write(bytes),
+            None => io::stderr().lock().write_all(line.as_bytes())?,
         }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().lock().flush()
     }
-}
-
-/// A line of diagnostics without the sequences that colour it.
-fn without_colours(line: &str) -> String {
-    let mut pieces = line.split("\x1b[");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |text, piece| text + piece.split_once('m').map_or(piece, |(_, rest)| rest))
 }
 
 /// Takes away what [`Out::status`] showed.
@@ -163,7 +165,7 @@ pub(crate) fn clear_status() {
     }
 }
 
-/// Says something on standard error. What is harmful in it goes; that nobody reads it changes nothing.
+/// Writes a line to standard error, made safe for a terminal. That nobody reads it changes nothing.
 pub(crate) fn note(text: &str) {
     clear_status();
     let line = format!("rewake: {}\n", plain(text).trim_end());
@@ -184,7 +186,7 @@ pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
     clear_status();
     let asking = |error| Failure::io("asking at the terminal", error);
     let mut stderr = io::stderr().lock();
-    stderr.write_all(format!("rewake: {question} [y/N] ").as_bytes()).map_err(asking)?;
+    stderr.write_all(format!("rewake: {} [y/N] ", plain(question)).as_bytes()).map_err(asking)?;
     stderr.flush().map_err(asking)?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(asking)?;
@@ -216,11 +218,6 @@ mod tests {
     }
 
     #[test]
-    fn diagnostics_that_others_show_have_no_colours() {
-        assert_eq!(without_colours("\x1b[33mWARN\x1b[0m a [m] b\n"), "WARN a [m] b\n");
-    }
-
-    #[test]
     fn lines_are_styled_only_where_colours_are_wanted() {
         let mut out =
             Out { buffer: String::new(), is_styled: true, can_show_status: false, is_closed: false };
@@ -228,6 +225,6 @@ mod tests {
         out.line(Style::Plain, "b").unwrap();
         out.is_styled = false;
         out.line(Style::Bad, "c").unwrap();
-        assert_eq!(out.buffer, "\x1b[2ma[31m\x1b[0m\nb\nc\n");
+        assert_eq!(out.buffer, "\x1b[2ma\\u{1b}[31m\x1b[0m\nb\nc\n");
     }
 }

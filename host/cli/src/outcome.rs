@@ -167,6 +167,7 @@ mod tests {
             detail: "y".into(),
             usage: Usage::default(),
             cost: Usd::ZERO,
+            pending: 0,
         };
         see(&mut watch, 1, failed);
         assert_eq!((watch.end(), watch.open().load(Ordering::Relaxed)), (None, 0));
@@ -174,9 +175,9 @@ mod tests {
         see(&mut watch, 2, TurnStarted { commands: vec![2] });
         assert_eq!((watch.end(), watch.open().load(Ordering::Relaxed)), (None, 2));
         assert_eq!(watch.untaken(), None);
-        see(&mut watch, 2, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO });
+        see(&mut watch, 2, TurnCompleted { steps: 1, ..TurnCompleted::default() });
         assert_eq!(watch.end(), Some(Outcome::Done));
-        see(&mut watch, 3, TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None });
+        see(&mut watch, 3, TurnInterrupted::default());
         assert_eq!(watch.end(), Some(Outcome::Done));
     }
 
@@ -184,10 +185,10 @@ mod tests {
     fn a_message_that_its_turn_did_not_take_is_followed_into_the_next() {
         let mut watch = Watch::new(Some(2), 1);
         see(&mut watch, 1, message(2));
-        see(&mut watch, 1, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO });
+        see(&mut watch, 1, TurnCompleted { steps: 1, ..TurnCompleted::default() });
         see(&mut watch, 2, TurnStarted { commands: vec![2] });
         assert_eq!(watch.end(), None);
-        see(&mut watch, 2, TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None });
+        see(&mut watch, 2, TurnInterrupted::default());
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
     }
 
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn without_a_row_the_last_end_counts_and_rejections_are_kept() {
         let mut watch = Watch::new(None, 0);
-        see(&mut watch, 4, TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None });
+        see(&mut watch, 4, TurnInterrupted::default());
         assert_eq!(watch.end(), Some(Outcome::Interrupted));
         let mut watch = Watch::new(Some(7), 0);
         see(&mut watch, 0, CommandRejected { n: 6, why: "other".into() });

@@ -6,6 +6,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_core::view;
 use rewake_store::{Inbox as _, Sessions as _};
+use rewake_text::one_line;
 use rewake_wire::Part;
 
 use crate::args::About;
@@ -15,7 +16,6 @@ use crate::exit::{Failure, Outcome};
 use crate::journal::not_there;
 use crate::out::note;
 use crate::run::{insist, read_message, sender};
-use crate::text::one_line;
 
 /// Characters of a message that are listed.
 const TEXT_CHARS_MAX: usize = 160;

@@ -17,6 +17,7 @@ use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
 use rewake_runtime::{Approval, Host, HostError, Made, NewSession};
 use rewake_store::{Sessions as _, Store, StoreError};
+use rewake_text::one_line;
 use rewake_wire::{Fault, Part, Sender};
 
 use self::follow::{Follow, Until};
@@ -30,7 +31,6 @@ use crate::out::{Out, Style, note};
 use crate::outcome::Watch;
 use crate::stream::{Renderer, going_on};
 use crate::talk;
-use crate::text::{json_line, one_line};
 
 /// Characters of the operator's name that are kept.
 const NAME_CHARS_MAX: usize = 64;
@@ -127,7 +127,7 @@ async fn start(
         if json {
             for entry in journal.page().await? {
                 let event = rewake_core::view::event(&made.id, &entry);
-                out.raw(&json_line(&event).map_err(|error| Failure::io("writing JSON", error))?)?;
+                out.json(&event)?;
             }
         } else {
             out.line(Style::Plain, made.id.as_str())?;

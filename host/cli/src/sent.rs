@@ -5,13 +5,13 @@ use rewake_models::request_store::{self, Content, Message, NotSent, Options, Rol
 use rewake_runtime::PROJECT;
 
 use rewake_store::Sessions as _;
+use rewake_text::{one_line, plain};
 
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::not_there;
 use crate::out::{Out, Style};
-use crate::text::{json_line, one_line, plain};
 
 /// Bytes of one piece of content that are shown.
 const PIECE_BYTES_MAX: usize = 2_000;
@@ -26,7 +26,7 @@ pub(crate) async fn show(places: &Places, id: &SessionId, seq: u64, json: bool) 
         request_store::read(store.as_ref(), PROJECT, id, seq).await.map_err(|error| failure(id, error))?;
     let mut out = Out::new();
     if json {
-        out.raw(&json_line(&sent).map_err(|error| Failure::io("writing JSON", error))?)?;
+        out.json(&sent)?;
     } else {
         for (style, line) in lines(&sent) {
             out.line(style, &line)?;

@@ -2,13 +2,13 @@
 
 use rewake_core::ids::SessionId;
 use rewake_store::Sessions as _;
+use rewake_text::one_line;
 use rewake_wire::SessionSummary;
 
 use crate::args::Sessions;
 use crate::data::Places;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style, note, table};
-use crate::text::{json_line, one_line};
 
 /// Sessions read at once.
 const PAGE: u32 = 200;
@@ -33,7 +33,7 @@ pub(crate) async fn list(places: &Places, args: &Sessions) -> Result<Outcome, Fa
     let mut out = Out::new();
     if args.json {
         for session in &found {
-            out.raw(&json_line(session).map_err(|error| Failure::io("writing JSON", error))?)?;
+            out.json(session)?;
         }
     } else if found.is_empty() {
         note(&format!("there are no sessions in {} yet", places.data.display()));

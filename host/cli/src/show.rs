@@ -1,10 +1,11 @@
 //! `rewake show`: one session, from its row, its inbox and its journal. Loads nothing.
 
-use rewake_core::fact::Created;
+use rewake_core::fact::{Created, Provider, ToolPin};
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_sandbox::workspace;
 use rewake_store::{Inbox as _, Sessions as _};
+use rewake_text::one_line;
 use rewake_wire::SessionSummary;
 
 use crate::data::Places;
@@ -13,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::journal::{Standing, not_there};
 use crate::out::{Out, Style, table};
 use crate::queued;
-use crate::text::{one_line, shell_word};
+use crate::shell::shell_word;
 
 /// Characters of a value.
 const VALUE_CHARS_MAX: usize = 400;
@@ -68,7 +69,7 @@ fn keep_indent(value: &str) -> String {
 
 /// Tables are aligned with blanks, so only what ends a line goes.
 fn one_line_keeping_columns(text: &str) -> String {
-    let text = crate::text::plain(text).replace(['\n', '\t'], " ");
+    let text = rewake_text::plain(text).replace(['\n', '\t'], " ");
     text.chars().take(VALUE_CHARS_MAX).collect()
 }
 
@@ -155,6 +156,10 @@ fn pins(created: &Created) -> Vec<Section> {
     let component = |index: u32| {
         created.components.get(index as usize).map_or_else(|| "?".to_owned(), describe::component)
     };
+    let provider = |tool: &ToolPin| match (tool.component, tool.by) {
+        (Some(index), _) => component(index),
+        (None, by) => by.map_or("?", Provider::as_str).to_owned(),
+    };
     let agent = format!(
         "{}, model {}, harness {}",
         created.agent.name,
@@ -167,10 +172,8 @@ fn pins(created: &Created) -> Vec<Section> {
     let components = created.components.iter();
     let components = components
         .map(|pin| vec![describe::component(pin), pin.kind.to_string(), format!("blake3:{}", pin.digest)]);
-    let tools = created
-        .tools
-        .iter()
-        .map(|pin| vec![pin.name.clone(), pin.effect.as_str().to_owned(), component(pin.component)]);
+    let tools =
+        created.tools.iter().map(|pin| vec![pin.name.clone(), pin.effect.as_str().to_owned(), provider(pin)]);
     let hooks = created.hooks.iter().map(|pin| {
         let on_error = match pin.on_error {
             rewake_core::fact::OnError::Deny => "denies",

@@ -12,11 +12,11 @@ use rewake_core::fact::{
 };
 use rewake_core::ids::{SessionId, turn_name};
 use rewake_core::session::Session;
+use rewake_text::{one_line, plain};
 use rewake_wire::{ActorType, Outcome};
 
 use crate::describe;
 use crate::out::Style;
-use crate::text::{one_line, plain};
 
 pub(crate) use self::marker::COMPACTED;
 
@@ -117,6 +117,7 @@ impl Renderer {
             Fact::HookVerdict(body) => self.verdict(entry, body),
             Fact::ModelCompleted(body) => match &body.outcome {
                 ModelOutcome::Completion { .. } => vec![],
+                ModelOutcome::Denied(why) => bad(format!("model: denied: {}", short(why))),
                 ModelOutcome::Budget(why) => bad(format!("model: budget: {}", short(why))),
                 ModelOutcome::TooLarge(why) => bad(format!("model: too large: {}", short(why))),
                 ModelOutcome::Rejected(why) => bad(format!("model: rejected: {}", short(why))),

@@ -9,6 +9,7 @@ use clap::Subcommand;
 use rewake_core::ids::{Digest, SessionId};
 use rewake_sandbox::baseline::{self, ApplyError, Baseline, Change, Thing};
 use rewake_sandbox::workspace;
+use rewake_text::row;
 use similar::TextDiff;
 
 use crate::args;
@@ -140,7 +141,7 @@ fn diff(here: &Here, against: Option<PathBuf>, names: bool) -> Result<Outcome, F
             _ => "",
         };
         let style = if names { Style::Plain } else { Style::Strong };
-        out.line(style, &format!("{word} {}{kind}", shown(path)))?;
+        out.line(style, &format!("{word} {}{kind}", row(path)))?;
         if !names {
             lines(&mut out, here, noted, &against, path, *change)?;
         }
@@ -168,15 +169,6 @@ impl Against {
             Some(Thing::File { digest, .. }) if self.is_noted && Digest::of(&bytes) != *digest => None,
             _ => Some(bytes),
         }
-    }
-}
-
-/// A path on one line: a guest may have put anything into the names of its files.
-fn shown(path: &str) -> String {
-    if crate::text::plain(path) == path && !path.contains(['\n', '\t']) {
-        path.to_owned()
-    } else {
-        path.escape_default().to_string()
     }
 }
 
@@ -265,7 +257,7 @@ fn bring_back(here: &Here, to: Option<PathBuf>) -> Result<Outcome, Failure> {
             Change::Changed => "changed",
             Change::Removed => "removed",
         };
-        out.line(Style::Plain, &format!("{word} {}", shown(path)))?;
+        out.line(Style::Plain, &format!("{word} {}", row(path)))?;
     }
     out.flush()?;
     let count = describe::count(changes.len() as u64, "change", "changes");

@@ -3,15 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use rewake_wire::Sender;
+
 use crate::command::Row;
 use crate::entry::Draft;
 use crate::error::Refusal;
 use crate::fact::{Created, Ending, LogLines, Next, Observed, Scope, StateRef, WorkspaceImported};
 use crate::grant::Grants;
 use crate::ids::{HostId, Seed, Timestamp};
+use crate::money::Usd;
 use crate::recovery;
 use crate::session::Session;
-use crate::transitions::{firing::Firing, grants, life, record, step, turn, workspace};
+use crate::transitions::{firing::Firing, grants, life, record, settings, step, turn, workspace};
 
 /// Everything that can happen to a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +27,20 @@ pub enum Input {
     Grants(Vec<Grants>),
     /// Files are to be brought into its workspace.
     Import(WorkspaceImported),
+    /// An operator changes its labels.
+    Label {
+        /// All of them, as they are to be.
+        labels: BTreeMap<String, String>,
+        /// Who.
+        by: Sender,
+    },
+    /// An operator changes what its models may cost.
+    Budget {
+        /// The cap; none: as much as they like.
+        max_usd: Option<Usd>,
+        /// Who.
+        by: Sender,
+    },
     /// The host lets go of it in good order.
     Unload {
         /// `idle`, `shutdown`.
@@ -81,7 +98,7 @@ pub struct StepEnd {
     pub observed: Vec<Observed>,
     /// Its diagnostics.
     pub logs: Option<LogLines>,
-    /// The inbox's untaken rows: an ended session answers them all.
+    /// The inbox's untaken rows: the turn's end counts its messages, and an ended session answers them all.
     pub rows: Vec<Row>,
 }
 
@@ -158,6 +175,8 @@ pub fn decide(session: &Session, input: Input) -> Result<Decision, Refusal> {
         Input::Load(load) => recovery::load(session, load),
         Input::Grants(now) => grants::in_force(session, now),
         Input::Import(body) => workspace::import(session, body),
+        Input::Label { labels, by } => settings::label(session, labels, &by),
+        Input::Budget { max_usd, by } => settings::budget(session, max_usd, by),
         Input::Unload { why } => life::unload(session, why),
         Input::Advance(advance) => turn::advance(session, advance),
         Input::Record(draft) => record::record(session, draft),

@@ -29,6 +29,6 @@ pub mod view;
 pub use decide::decide;
 pub use error::{Corrupt, Mismatch, Refusal};
 pub use session::{Session, fold};
-pub use transitions::asking::{ALLOW, CHOICES, question_id};
 pub use transitions::firing;
+pub use transitions::gate_hooks::{ALLOW, CHOICES, question_id};
 pub use transitions::hook::{after_binding, binding, qualified};

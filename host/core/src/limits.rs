@@ -38,6 +38,12 @@ pub const HOOK_TEXT_CHARS_MAX: usize = 10_000;
 pub const CONTEXTS_BYTES_MAX: usize = 1 << 20;
 /// Rounds in a row in which a Stop hook is obeyed that wants the turn to go on (hooks.md).
 pub const STOP_ROUNDS_MAX: u32 = 8;
+/// Labels of a session.
+pub const LABELS_MAX: usize = 16;
+/// Bytes of a label's key.
+pub const LABEL_KEY_BYTES_MAX: usize = 64;
+/// Bytes of a label's value.
+pub const LABEL_VALUE_BYTES_MAX: usize = 512;
 /// Characters of a title.
 pub const TITLE_CHARS_MAX: usize = 64;
 /// Bytes of a marker's or an agent message's content.

@@ -21,9 +21,12 @@ pub struct OpenCall {
     /// Attempts beyond the first.
     pub retries: u32,
     /// Of them, those that count against the limit.
-    pub spent: u32,
+    pub tries_counted: u32,
     /// Its next attempt does not count: it was let go of in good order.
     pub excused: bool,
+    /// The step was run again since its newest attempt: nobody will hear what came of that.
+    #[serde(default)]
+    pub died: bool,
     /// The idempotency key: the chain hash of its start (R5).
     pub key: Digest,
     /// The most that the attempt under way can cost.
@@ -42,8 +45,9 @@ impl OpenCall {
             kind,
             effect,
             retries: 0,
-            spent: 0,
+            tries_counted: 0,
             excused: false,
+            died: false,
             key: entry.hash,
             reserved: Usd::ZERO,
             counted: Usd::ZERO,
@@ -57,7 +61,7 @@ impl OpenCall {
 
     /// The number of its next attempt; none, if it was tried as often as it may be.
     pub fn next_try(&self) -> Option<u32> {
-        let may = self.effect.is_repeatable() && (self.excused || self.spent < limits::RETRIES_MAX);
+        let may = self.effect.is_repeatable() && (self.excused || self.tries_counted < limits::RETRIES_MAX);
         may.then_some(self.retries + 1)
     }
 }

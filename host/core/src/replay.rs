@@ -110,11 +110,11 @@ impl Replay {
         }
     }
 
-    /// At the end of the step nothing recorded may be left (R6).
+    /// Whether all that is recorded was claimed, as it must be at the end of the step (R6).
     ///
     /// # Errors
     /// If something is.
-    pub fn finish(&self) -> Result<(), Mismatch> {
+    pub fn unclaimed(&self) -> Result<(), Mismatch> {
         let left = match (self.observed.front(), self.calls.first_key_value()) {
             (Some((seq, at, item)), _) => Some((*seq, format!("{} after call {at}", item.function()))),
             (None, Some((at, recorded))) => {

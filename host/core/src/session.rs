@@ -15,7 +15,7 @@ use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::money::Usd;
 pub use crate::open_call::{CallKind, OpenCall, OpenHook};
-use crate::transitions::{call, grants, hook, inbox, life, logs, model, step, turn, workspace};
+use crate::transitions::{call, grants, hook, inbox, life, logs, model, settings, step, turn, workspace};
 
 /// A session, folded from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,12 @@ pub struct Session {
     /// Hooks that have answered to its end.
     #[serde(default)]
     pub farewells: BTreeSet<u32>,
+    /// The operator's words about it, where they are others than at its creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// What its models may cost, where it is something else than was pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// What its models counted.
     pub usage: Usage,
     /// What ended calls of models cost; of a lost one, all that was reserved.
@@ -81,6 +87,13 @@ pub struct Session {
     pub monotonic_ns_max: u64,
     /// When that reading was recorded, by the store's clock.
     pub monotonic_at: Timestamp,
+}
+
+/// What a session's models may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// The cap; none: as much as they like.
+    pub max_usd: Option<Usd>,
 }
 
 /// The inbox rows that are in the journal: a fact per row, not a high-water mark (R1).
@@ -191,6 +204,9 @@ pub struct Step {
     /// The entries it caused, to be claimed by a replay.
     #[serde(with = "crate::shared")]
     pub entries: Vec<Arc<Entry>>,
+    /// The newest answer of a model among them, by its index, while no message of the agent says it.
+    #[serde(default)]
+    pub unsaid: Option<usize>,
     /// The greatest ordinal among them: calls are numbered without gaps.
     pub ordinals: u32,
     /// Consecutive re-runs that added no entry.
@@ -267,6 +283,8 @@ impl Session {
             imported: None,
             ended: None,
             farewells: BTreeSet::new(),
+            labels: None,
+            budget: None,
             usage: Usage::default(),
             spent: Usd::ZERO,
             asked: Asked::default(),
@@ -314,6 +332,8 @@ impl Session {
             Fact::SessionUnloaded(_) => life::unloaded(self),
             Fact::SessionTitled(body) => life::titled(self, &body.title),
             Fact::AgentTitle(body) => life::titled(self, &body.title),
+            Fact::SessionLabelled(body) => settings::labelled(self, body),
+            Fact::BudgetChanged(body) => settings::budget_changed(self, body),
             Fact::SessionStopped(_) => life::ended(self, Ended::Stopped),
             Fact::SessionFailed(_) => life::ended(self, Ended::Failed),
             Fact::UserMessage(body) => inbox::message(self, entry, body),
@@ -337,7 +357,7 @@ impl Session {
             Fact::StepObserved(body) => step::observed(self, entry, body),
             Fact::ModelStarted(body) => model::started(self, entry, body),
             Fact::ModelCompleted(body) => model::completed(self, body),
-            Fact::ModelLost(body) => model::lost(self, body.start),
+            Fact::ModelLost(body) => model::lost(self, body),
             Fact::ToolStarted(body) => call::started(self, entry, CallKind::Tool, body.class),
             Fact::ToolCompleted(body) => match body.start {
                 Some(start) => call::ended(self, start, CallKind::Tool),
@@ -420,6 +440,19 @@ impl Session {
     /// What its models have cost, and can still cost by what was sent.
     pub fn committed(&self) -> Usd {
         self.calls.values().map(OpenCall::committed).sum::<Usd>().plus(self.spent)
+    }
+
+    /// The most that its models may cost; none: as much as they like.
+    pub fn max_usd(&self) -> Option<Usd> {
+        match self.budget {
+            Some(budget) => budget.max_usd,
+            None => self.created.as_ref().and_then(|created| created.agent.max_usd),
+        }
+    }
+
+    /// The operator's words about it.
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        self.labels.as_ref().unwrap_or_else(|| &self.pins().labels)
     }
 
     /// Whether hooks have still to hear of its end.

@@ -10,13 +10,15 @@ use rewake_core::session::Session;
 pub(crate) struct Budget {
     /// What was spent, and can still be by what was sent.
     pub(crate) committed: Usd,
+    /// The most that may be spent.
+    pub(crate) max_usd: Option<Usd>,
     /// What is known of its requests.
     pub(crate) asked: Asked,
 }
 
 impl Budget {
     pub(crate) fn of(session: &Session) -> Budget {
-        Budget { committed: session.committed(), asked: session.asked.clone() }
+        Budget { committed: session.committed(), max_usd: session.max_usd(), asked: session.asked.clone() }
     }
 
     /// An attempt that could cost `reserved` has cost this, and another one reserves so much.

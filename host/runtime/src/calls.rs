@@ -8,7 +8,7 @@ use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{
-    Class, Ending, Fact, FileAudit, HookEvent, LogLines, RequestedUse, ToolCompleted, ToolPin,
+    Class, Ending, Fact, HookEvent, LogLines, Provider, RequestedUse, ToolCompleted, ToolPin,
 };
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
@@ -55,6 +55,7 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> 
             format!("the input has {} bytes; at most {TOOL_INPUT_BYTES_MAX} are taken", input.len()),
         )),
         (Some(_), Err(why)) => Err((Outcome::Error, format!("the input cannot be read as JSON: {why}"))),
+        (Some(tool), Ok(_)) if tool.component.is_none() => Err((Outcome::Denied, not_provided(tool))),
         (Some(tool), Ok(_)) => Ok(tool.clone()),
     };
     let matching = |event| match &target {
@@ -64,6 +65,13 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> 
     let hooks = matching(HookEvent::PreToolUse);
     let after = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure].map(matching).concat();
     Planned { id, name, input, arguments, hooks, after, target }
+}
+
+fn not_provided(tool: &ToolPin) -> String {
+    match tool.by {
+        Some(Provider::Client) => format!("no client of this session runs the tool {:?}", tool.name),
+        Some(Provider::Host) | None => format!("this host does not run the tool {:?}", tool.name),
+    }
 }
 
 impl Planned {
@@ -99,23 +107,14 @@ impl Planned {
         contexts: Vec<String>,
     ) -> Option<Call> {
         let tool = self.target.as_ref().ok()?.clone();
-        Some(Call { at, place, start, key, tool, input: self.input.clone(), contexts })
+        let component = tool.component?;
+        Some(Call { at, place, start, key, component, tool, input: self.input.clone(), contexts })
     }
 }
 
 /// The completion of a use that is not started.
 pub(crate) fn refusal(outcome: Outcome, why: &str) -> ToolCompleted {
-    ToolCompleted {
-        start: None,
-        outcome,
-        parts: vec![Part::text(why)],
-        contexts: Vec::new(),
-        ms: 0,
-        cut_bytes: 0,
-        withheld: Vec::new(),
-        audit: FileAudit::default(),
-        http: Vec::new(),
-    }
+    ToolCompleted::new(None, outcome, vec![Part::text(why)])
 }
 
 /// A tool call that is started.
@@ -124,6 +123,7 @@ pub(crate) struct Call {
     place: Place,
     start: u64,
     key: String,
+    component: u32,
     tool: ToolPin,
     input: String,
     contexts: Vec<String>,
@@ -160,7 +160,7 @@ pub(crate) async fn perform(
     call: &Call,
     busy: &Busy,
 ) -> (ToolCompleted, Option<LogLines>, Used) {
-    let component = cx.component(call.tool.component);
+    let component = cx.component(call.component);
     let context = tool::Context {
         session: cx.id.to_string(),
         turn: turn_name(call.place.turn),
@@ -169,7 +169,7 @@ pub(crate) async fn perform(
     };
     let sandbox = cx.sandbox(component, Some(busy.clone()));
     let way_out = cx.way_out(component);
-    let Ran { result, ms, logs, files, http, used } =
+    let Ran { result, ms, logs, files, http, calls, used } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
             .await;
     let (outcome, parts) = match result {
@@ -197,6 +197,7 @@ pub(crate) async fn perform(
         withheld: withheld.unwrap_or_default(),
         audit: files,
         http,
+        calls,
     };
     (completed, logs.into_fact(&component.full_name()), used)
 }

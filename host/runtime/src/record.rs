@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::budget::Budget;
 use crate::event::{Port, Unrecorded};
 use crate::live::Live;
+use rewake_sandbox::host_calls::HostCalls;
 use rewake_sandbox::logs::Logs;
 
 /// Why a step was ended from inside one of its calls. The guest sees a trap.
@@ -65,7 +66,7 @@ pub(crate) struct Recorder {
     pending_bytes: usize,
     /// What all observations of this run take, about.
     observed_bytes: usize,
-    calls: BTreeMap<&'static str, u64>,
+    calls: HostCalls,
     port: Port,
     live: watch::Sender<bool>,
     stop: Option<Stop>,
@@ -115,7 +116,7 @@ impl Recorder {
             pending: Vec::new(),
             pending_bytes: 0,
             observed_bytes: 0,
-            calls: BTreeMap::new(),
+            calls: HostCalls::default(),
             port,
             live,
             stop: None,
@@ -170,7 +171,7 @@ impl Recorder {
 
     /// Counts a call whose value is pinned and so not recorded.
     pub(crate) fn count(&mut self, function: &'static str) {
-        *self.calls.entry(function).or_default() += 1;
+        self.calls.count(function);
     }
 
     /// The recorded observation, or a live one.
@@ -341,13 +342,10 @@ impl Recorder {
             ordinal: self.ordinal,
             function: self.function,
             observed: std::mem::take(&mut self.pending),
-            calls: std::mem::take(&mut self.calls)
-                .into_iter()
-                .map(|(function, n)| (function.to_owned(), n))
-                .collect(),
+            calls: std::mem::take(&mut self.calls).into_map(),
             stop: self.stop.take(),
             logs: std::mem::take(&mut self.logs),
-            unclaimed: self.replay.finish(),
+            unclaimed: self.replay.unclaimed(),
         }
     }
 

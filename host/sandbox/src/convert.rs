@@ -156,6 +156,7 @@ pub fn model_out(outcome: &ModelOutcome) -> Result<model::Completion, model::Err
             usage: usage_out(usage),
             context_tokens: context_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
         }),
+        ModelOutcome::Denied(text) => Err(model::Error::Denied(text)),
         ModelOutcome::Budget(text) => Err(model::Error::Budget(text)),
         ModelOutcome::TooLarge(text) => Err(model::Error::TooLarge(text)),
         ModelOutcome::Rejected(text) => Err(model::Error::Rejected(text)),

@@ -2,11 +2,15 @@
 //! What becomes of the result is the caller's.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Data, FileAnswer, FileUse, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
+use rewake_bindings::{
+    CLOCK_RESOLUTION_NS, Data, FileAnswer, FileUse, Imports, OverLimit, Sandbox, coarse_ns, hook, http, log,
+    tool, types,
+};
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
 use tracing::warn;
@@ -14,7 +18,8 @@ use wasmtime::{Engine, Store, Trap};
 
 use crate::components::{Components, Ready, kind_of};
 use crate::engine::YIELD_FUEL;
-use crate::files::Auditor;
+use crate::files::{Auditor, op_in};
+use crate::host_calls::HostCalls;
 use crate::http_client::{Requests, WayOut};
 use crate::logs::Logs;
 
@@ -51,8 +56,25 @@ pub struct Ran<T> {
     pub files: FileAudit,
     /// The requests it made.
     pub http: Vec<HttpUse>,
+    /// How often it called each host function.
+    pub calls: BTreeMap<String, u64>,
     /// What it took.
     pub used: Used,
+}
+
+impl<T> Ran<T> {
+    /// A call that was never made, because of this host.
+    fn without(detail: String, ms: u64) -> Ran<T> {
+        Ran {
+            result: Err(Broken { how: Ending::Failed, code: HOST, detail }),
+            ms,
+            logs: Logs::default(),
+            files: FileAudit::default(),
+            http: Vec::new(),
+            calls: BTreeMap::new(),
+            used: Used::default(),
+        }
+    }
 }
 
 /// What a guest's call took of the machine.
@@ -73,16 +95,42 @@ impl Used {
     }
 }
 
-/// The imports of tools and hooks: diagnostics, and what is granted to them.
-#[derive(Default)]
+/// The imports of tools and hooks: diagnostics, what is granted to them, this machine's clocks and randomness.
+/// Nothing of it is recorded to be replayed; all of it is counted.
 struct Plain {
     logs: Logs,
     files: Auditor,
     requests: Requests,
+    calls: HostCalls,
+    began: Instant,
+}
+
+impl Plain {
+    fn new(way_out: Option<WayOut>) -> Plain {
+        Plain {
+            logs: Logs::default(),
+            files: Auditor::default(),
+            requests: Requests::with(way_out),
+            calls: HostCalls::default(),
+            began: Instant::now(),
+        }
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        coarse_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn random<const BYTES: usize>(&mut self) -> wasmtime::Result<[u8; BYTES]> {
+        self.calls.count("random");
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 impl Imports for Plain {
-    fn file_replayed(&mut self, _asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
+    fn file_replayed(&mut self, asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
+        self.calls.count(op_in(asked.op).function());
         Ok(None)
     }
 
@@ -99,6 +147,7 @@ impl Imports for Plain {
     }
 
     fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        self.calls.count("log.log");
         self.logs.push(level, &message);
         Ok(())
     }
@@ -107,7 +156,59 @@ impl Imports for Plain {
         &mut self,
         request: http::Request,
     ) -> BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
+        self.calls.count("http.fetch");
         Box::pin(async move { Ok(self.requests.fetch(request).await) })
+    }
+
+    fn observe_wall(&mut self) -> wasmtime::Result<Duration> {
+        self.calls.count("wall-clock.now");
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Duration::new(now.as_secs(), now.subsec_nanos() - now.subsec_nanos() % CLOCK_RESOLUTION_NS))
+    }
+
+    fn observe_monotonic(&mut self) -> wasmtime::Result<u64> {
+        self.calls.count("monotonic-clock.now");
+        Ok(self.monotonic_ns())
+    }
+
+    fn observe_sleep(&mut self, duration_ns: u64) -> wasmtime::Result<u64> {
+        self.calls.count("monotonic-clock.subscribe");
+        Ok(duration_ns)
+    }
+
+    fn observe_sleep_until(&mut self, instant_ns: u64) -> wasmtime::Result<u64> {
+        self.calls.count("monotonic-clock.subscribe");
+        Ok(instant_ns.saturating_sub(self.monotonic_ns()))
+    }
+
+    fn random_bytes(&mut self, length: usize) -> wasmtime::Result<Vec<u8>> {
+        self.calls.count("random");
+        let mut bytes = vec![0; length];
+        getrandom::fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn random_u64(&mut self) -> wasmtime::Result<u64> {
+        Ok(u64::from_le_bytes(self.random()?))
+    }
+
+    fn insecure_seed(&mut self) -> wasmtime::Result<(u64, u64)> {
+        let seed = u128::from_le_bytes(self.random()?);
+        Ok((seed as u64, (seed >> 64) as u64))
+    }
+
+    fn replayed_ready(
+        &mut self,
+        _function: &'static str,
+        _pollables: usize,
+        _ready_min: usize,
+    ) -> wasmtime::Result<Option<Vec<u32>>> {
+        self.calls.count("poll");
+        Ok(None)
+    }
+
+    fn observed_ready(&mut self, _function: &'static str, _ready: &[u32]) -> wasmtime::Result<()> {
+        Ok(())
     }
 }
 
@@ -123,7 +224,7 @@ pub async fn call_tool(
 ) -> Ran<Result<Vec<types::Part>, tool::Error>> {
     let ready = components.get(component.digest, PluginKind::Tool);
     let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
-    let imports = Plain { requests: Requests::with(Some(way_out)), ..Plain::default() };
+    let imports = Plain::new(Some(way_out));
     run(components, component, sandbox, imports, &engine, component.limits.timeout_ms, async |store| {
         let tool = pre.instantiate(store).await?;
         tool.call(store, name, input, context).await
@@ -143,7 +244,7 @@ pub async fn list_tools(components: &Components, component: &ComponentPin) -> Ra
         while_busy: None,
         files_in_place: false,
     };
-    let imports = Plain::default();
+    let imports = Plain::new(None);
     run(components, component, sandbox, imports, &engine, component.limits.timeout_ms, async |store| {
         let tool = pre.instantiate(store).await?;
         tool.list_tools(store).await
@@ -163,7 +264,7 @@ pub async fn call_hook(
     let ready = components.get(component.digest, PluginKind::Hook);
     let Some(Ready::Hook(engine, pre)) = ready else { return not_ready(component) };
     let timeout_ms = timeout_ms.min(component.limits.timeout_ms);
-    let imports = Plain { requests: Requests::with(Some(way_out)), ..Plain::default() };
+    let imports = Plain::new(Some(way_out));
     run(components, component, sandbox, imports, &engine, timeout_ms, async |store| {
         let hook = pre.instantiate(store).await?;
         hook.handle(store, event).await
@@ -188,10 +289,7 @@ async fn run<T>(
         Err(error) => {
             // The host's own paths are for its diagnostics, not for guests, models and journals.
             warn!(component = %component.full_name(), %error, "a guest could not be prepared");
-            let detail = "this host could not give it its mounts".to_owned();
-            let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
-            let (logs, files) = (Logs::default(), FileAudit::default());
-            return Ran { result, ms: passed(since), logs, files, http: Vec::new(), used: Used::default() };
+            return Ran::without("this host could not give it its mounts".to_owned(), passed(since));
         }
     };
     let result = match within(timeout_ms, call(&mut store)).await {
@@ -204,10 +302,8 @@ async fn run<T>(
         warn!(component = %component.full_name(), "a file is still being used for an ended call");
     }
     let output = store.data_mut().take_output();
-    let mut logs = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.logs));
-    let files = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.files));
-    let requests = store.data_mut().imports_as::<Plain>().map(|plain| std::mem::take(&mut plain.requests));
-    drop(store);
+    let plain = imports_of::<Plain>(store).map_or_else(|| Plain::new(None), |plain| *plain);
+    let Plain { mut logs, files, requests, calls, .. } = plain;
     drop(permit);
     // A scratch folder goes with it: that takes as long as a disk takes. What came of the call is not kept
     // waiting, where it could be lost. Where there is none, no other thread need be woken.
@@ -216,12 +312,9 @@ async fn run<T>(
     } else {
         drop(sandbox);
     }
-    if let Some(logs) = &mut logs {
-        logs.push_output(&output);
-    }
-    let files = files.unwrap_or_default().finish();
-    let http = requests.unwrap_or_default().into_made();
-    Ran { result, ms: passed(since), logs: logs.unwrap_or_default(), files, http, used }
+    logs.push_output(&output);
+    let (files, http, calls) = (files.finish(), requests.into_made(), calls.into_map());
+    Ran { result, ms: passed(since), logs, files, http, calls, used }
 }
 
 /// A Store with every limit in force.
@@ -295,9 +388,7 @@ fn is_too_much_data(error: &wasmtime::Error) -> bool {
 fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
     warn!(component = %component.full_name(), "called before it was ready");
     let detail = format!("{} is not ready on this host", component.full_name());
-    let result = Err(Broken { how: Ending::Failed, code: HOST, detail });
-    let (logs, files) = (Logs::default(), FileAudit::default());
-    Ran { result, ms: 0, logs, files, http: Vec::new(), used: Used::default() }
+    Ran::without(detail, 0)
 }
 
 /// The imports of a Store, as what they were made.

@@ -12,6 +12,7 @@ pub mod convert;
 pub mod engine;
 pub mod files;
 pub mod guest;
+pub mod host_calls;
 pub mod http_client;
 pub mod lease_deadline;
 pub mod logs;

@@ -1,13 +1,14 @@
 //! Errors in files that people write: what is wrong, where, and what to do about it.
 //!
 //! Knows text and places in it. Does not know TOML, manifests or components; whoever finds a
-//! problem says it here. Everything quoted from a file is made harmless for a terminal first.
+//! problem says it here. Everything quoted from a file is made safe for a terminal first.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rewake_core::limits::cut;
+use rewake_text::row;
 
 /// The widest piece of a line that is shown, in characters; the rest of a longer line is cut.
 const SHOWN_CHARS_MAX: usize = 100;
@@ -135,7 +136,7 @@ impl fmt::Display for Error {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bounded = |text: &str| harmless(&cut(text, MESSAGE_BYTES_MAX));
+        let bounded = |text: &str| cut(&row(&cut(text, MESSAGE_BYTES_MAX)), MESSAGE_BYTES_MAX);
         let (file, message) = (bounded(&self.file), bounded(&self.message));
         let help = self.help.as_deref().map(bounded);
         let Some(place) = &self.place else {
@@ -161,14 +162,17 @@ impl fmt::Display for Problem {
 impl Place {
     /// The part of the line to show, where the caret starts in it, and how long the caret is.
     fn window(&self) -> (String, usize, usize) {
-        let chars: Vec<char> = harmless(&self.text).chars().collect();
-        let column = (self.column - 1).saturating_sub(self.skipped).min(chars.len());
-        let start =
-            if chars.len() <= SHOWN_CHARS_MAX { 0 } else { column.saturating_sub(SHOWN_CHARS_MAX / 2) };
-        let shown: String = chars[start..].iter().take(SHOWN_CHARS_MAX).collect();
-        let offset = column - start;
-        let width = self.width.min(shown.chars().count().saturating_sub(offset)).max(1);
-        (shown.trim_end().to_owned(), offset, width)
+        let cells: Vec<String> = self.text.chars().map(cell).collect();
+        let columns = |cells: &[String]| cells.iter().map(|cell| cell.chars().count()).sum::<usize>();
+        let column = (self.column - 1).saturating_sub(self.skipped).min(cells.len());
+        let start = match fitting(cells.iter(), SHOWN_CHARS_MAX) == cells.len() {
+            true => 0,
+            false => column - fitting(cells[..column].iter().rev(), SHOWN_CHARS_MAX / 2),
+        };
+        let end = start + fitting(cells[start..].iter(), SHOWN_CHARS_MAX);
+        let meant = &cells[column..end.min(column.saturating_add(self.width))];
+        let text = cells[start..end].concat().trim_end().to_owned();
+        (text, columns(&cells[start..column]), columns(meant).max(1))
     }
 }
 
@@ -270,7 +274,7 @@ pub fn quote(name: &str) -> String {
     if shown.len() < name.len() {
         shown.push('…');
     }
-    format!("`{}`", harmless(&shown))
+    format!("`{}`", row(&shown))
 }
 
 /// A list of names for a message: `a`, `b` and `c`.
@@ -296,18 +300,16 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// Text without what could move a terminal's cursor or reorder what it shows; as many characters.
-fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\t' => ' ',
-            '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{feff}' => '\u{fffd}',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+/// A character of a line as it is shown.
+fn cell(c: char) -> String {
+    if c == '\t' { " ".to_owned() } else { row(c.encode_utf8(&mut [0; 4])).into_owned() }
+}
+
+/// How many cells fit into so many columns.
+fn fitting<'a>(cells: impl Iterator<Item = &'a String>, columns: usize) -> usize {
+    let ends = cells.scan(0, |end, cell| {
+        *end += cell.chars().count();
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= columns).count()
 }

@@ -245,6 +245,7 @@ impl fmt::Display for Failure {
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
         let code = match error {
+            ModelError::Denied(_) => "model_denied",
             ModelError::Budget(_) => "budget_reached",
             ModelError::TooLarge(_) => "model_too_large",
             ModelError::Rejected(_) => "model_rejected",

@@ -280,6 +280,8 @@ impl Completion {
 /// Why there is no completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelError {
+    /// Not granted: this component may not ask that model. Nothing was sent.
+    Denied(String),
     /// The call could pass the session's spend cap: nothing was sent.
     Budget(String),
     /// The request has no room in the model's context: make it smaller.
@@ -293,6 +295,7 @@ pub enum ModelError {
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Denied(why) => write!(f, "the model is not granted: {why}"),
             Self::Budget(why) => write!(f, "the session's spend cap is reached: {why}"),
             Self::TooLarge(why) => write!(f, "the request is too large for the model: {why}"),
             Self::Rejected(why) => write!(f, "the model refuses the request: {why}"),

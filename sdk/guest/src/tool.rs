@@ -68,14 +68,14 @@ impl ToolContext {
 /// [`std::error::Error`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolError {
-    /// The model can mend it: what is wrong with the input, and what would be right.
+    /// An error that the model can fix: the problem with the input, and a correct value.
     InvalidInput(String),
     /// It could not be done.
     Failed(String),
 }
 
 impl ToolError {
-    /// The model can mend it.
+    /// An error that the model can fix.
     pub fn invalid_input(message: impl Into<String>) -> Self {
         Self::InvalidInput(message.into())
     }

@@ -43,6 +43,14 @@ impl Part {
         Part::Text { text: text.into() }
     }
 
+    /// The text, if it is plain text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Part::Text { text } => Some(text),
+            _ => None,
+        }
+    }
+
     /// The bytes this part carries itself.
     pub fn len(&self) -> usize {
         match self {

@@ -5,8 +5,11 @@
 
 use std::{
     fs::{self, File, OpenOptions},
+    hash::RandomState,
+    hint::black_box,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    time::SystemTime,
+    thread,
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
@@ -105,6 +108,9 @@ pub enum FileOp {
     Connect {
         address: String,
     },
+    /// Calls host functions that are not about files: the wall clock twice, the monotonic one three times, sleep,
+    /// the log and randomness once each.
+    Call,
 }
 
 /// Does all of them; a line each.
@@ -115,6 +121,15 @@ pub fn run(ops: &[FileOp]) -> Vec<String> {
 fn perform(op: &FileOp) -> io::Result<String> {
     let done = |()| "ok".to_owned();
     match op {
+        FileOp::Call => {
+            black_box([SystemTime::now(), SystemTime::now()]);
+            black_box([Instant::now(), Instant::now(), Instant::now()]);
+            thread::sleep(Duration::from_millis(1));
+            rewake_sdk::log::info("called");
+            // The first one of an instance asks for a seed.
+            black_box(RandomState::new());
+            Ok("called".to_owned())
+        }
         FileOp::Read { path } => fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         FileOp::ReadAt { path, offset, length } => read_at(path, *offset, *length),
         FileOp::Write { path, text } => fs::write(path, text).map(done),

@@ -234,7 +234,7 @@ fn what_is_said_and_done_cannot_draw_on_the_terminal() {
     let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
     person.sees(&["scripted · /help"]);
     person.press("go\r");
-    person.sees(&["one ]0;evil  [2J two 2J  end", "over", "turn 1 done"]);
+    person.sees(&[r"one \u{1b}]0;evil\u{7} \u{1b} [2J two \u{9b}2J \u{202e} end", "over", "turn 1 done"]);
     person.press("/quit\r");
     person.until("left; ");
     let screen = person.screen();

@@ -167,7 +167,7 @@ const CHANGES: [Change; 8] = [
     Change {
         change: |drafts| {
             let parts = vec![Part::text("something else")];
-            *fact_mut(drafts, "agent.message") = AgentMessage { parts }.into();
+            *fact_mut(drafts, "agent.message") = AgentMessage::new(parts).into();
         },
         at: "agent.message",
         field: "parts[0].text",

@@ -358,6 +358,37 @@ async fn what_a_tool_did_with_files_stands_in_the_journal() {
     );
 }
 
+/// B38, R7: the end of a tool's and of a hook's call names how often each host function was called, whatever its kind.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_host_call_of_a_tool_and_a_hook_is_counted() {
+    let world = World::new().await;
+    let id = world.create(&with_hook(&json!([{ "do": "call" }]))).await;
+    let ops = json!([{ "do": "call" }, { "do": "remove", "path": "/workspace/none" }]);
+    assert_eq!(files(&world, &id, ops).await, ["called", "NotFound"]);
+    let events = world.events(&id).await;
+    let mut expected = json!({
+        "wall-clock.now": 2, "monotonic-clock.now": 3, "monotonic-clock.subscribe": 1, "poll": 1, "log.log": 1,
+        "random": 1,
+    });
+    assert_eq!(events.first("hook.verdict").data["calls"], expected);
+    expected["filesystem.unlink-file-at"] = json!(1);
+    assert_eq!(events.first("tool.completed").data["calls"], expected);
+    // Nothing was called: nothing is said.
+    let id = world.create(&bundle(WORKSPACE)).await;
+    files(&world, &id, json!([])).await;
+    let ended = world.events(&id).await.first("tool.completed").data.clone();
+    assert_eq!(ended.get("calls"), None, "{ended}");
+}
+
+/// The bundle with a hook that does these before every tool.
+fn with_hook(ops: &Value) -> Draft {
+    let toml = format!(
+        "[component.hook_files]\nkind = \"hook\"\nsource = \"hook_files.wasm\"\n\n[[component.hook_files.on]]\nevent = \"PreToolUse\"\n\n[component.hook_files.asks]\nfs = [{WORKSPACE}]\n\n[config.ops]\ntype = \"string\"\ndefault = {:?}",
+        ops.to_string()
+    );
+    bundle(WORKSPACE).toml(&toml).file("hook_files.wasm", guest("hook_files"))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_has_files_too() {
     let ops = json!([
@@ -365,13 +396,8 @@ async fn a_hook_has_files_too() {
         { "do": "read", "path": "/workspace/../../secret" },
         { "do": "hard_link", "path": "/workspace/hook", "to": "/workspace/b" },
     ]);
-    let toml = format!(
-        "[component.hook_files]\nkind = \"hook\"\nsource = \"hook_files.wasm\"\n\n[[component.hook_files.on]]\nevent = \"PreToolUse\"\n\n[component.hook_files.asks]\nfs = [{WORKSPACE}]\n\n[config.ops]\ntype = \"string\"\ndefault = {:?}",
-        ops.to_string()
-    );
-    let draft = bundle(WORKSPACE).toml(&toml).file("hook_files.wasm", guest("hook_files"));
     let world = World::new().await;
-    let id = world.create(&draft).await;
+    let id = world.create(&with_hook(&ops)).await;
     fs::write(world.path().join("secret"), "secret").unwrap();
     let said = files(&world, &id, json!([{ "do": "read", "path": "/workspace/hook" }])).await;
     assert_eq!(said, ["x"]);

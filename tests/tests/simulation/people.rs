@@ -42,7 +42,7 @@ impl View {
             Fact::HookVerdict(body) if body.decision == Decision::Block => self.is_steered = false,
             Fact::StepStarted(_) => (self.waiting, self.is_steered) = (None, false),
             Fact::QuestionAsked(body) => {
-                self.questions.insert(body.question.id.clone(), matches!(body.by, Asker::Hook(_)));
+                self.questions.insert(body.question.id.clone(), body.by != Asker::Harness);
             }
             Fact::QuestionWithdrawn(body) => drop(self.questions.remove(&body.id)),
             Fact::UserAnswer(body) => drop(self.questions.remove(&body.question)),

@@ -11,7 +11,7 @@ use crate::tree::{Violation, line_of, root};
 
 /// What a workspace crate may name of the workspace. The binary names the inner crates itself until
 /// the server stands between.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 20] = [
     (
         "rewake",
         &[
@@ -26,6 +26,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-toml",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
@@ -41,6 +42,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-toml",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
@@ -58,6 +60,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "rewake-bindings",
             "rewake-store",
             "rewake-core",
+            "rewake-text",
             "rewake-wire",
         ],
     ),
@@ -82,15 +85,24 @@ const EDGES: [(&str, &[&str]); 19] = [
     ),
     (
         "rewake-policy",
-        &["rewake-bundle", "rewake-egress", "rewake-toml", "rewake-core", "rewake-wire", "rewake-untrusted"],
+        &[
+            "rewake-bundle",
+            "rewake-egress",
+            "rewake-toml",
+            "rewake-core",
+            "rewake-text",
+            "rewake-wire",
+            "rewake-untrusted",
+        ],
     ),
-    ("rewake-bundle", &["rewake-toml", "rewake-core", "rewake-wire", "rewake-untrusted"]),
+    ("rewake-bundle", &["rewake-toml", "rewake-core", "rewake-text", "rewake-wire", "rewake-untrusted"]),
     ("rewake-egress", &["rewake-core"]),
     ("rewake-schema", &["rewake-core"]),
-    ("rewake-toml", &["rewake-core"]),
+    ("rewake-toml", &["rewake-core", "rewake-text"]),
     ("rewake-bindings", &[]),
     ("rewake-store", &["rewake-core", "rewake-wire"]),
     ("rewake-core", &["rewake-wire"]),
+    ("rewake-text", &[]),
     ("rewake-client", &["rewake-wire"]),
     ("rewake-wire", &[]),
     ("rewake-sdk", &["rewake-sdk-macros"]),
@@ -119,12 +131,13 @@ const CONFINED: [(&str, &[&str]); 7] = [
 
 /// Everything that the innermost crates may depend on: no async runtime, no I/O, no clock, no chance.
 /// (The clock of `jiff` is banned by host/core/clippy.toml.)
-const LISTED: [(&str, &[&str]); 2] = [
+const LISTED: [(&str, &[&str]); 3] = [
     (
         "rewake-core",
         &["rewake-wire", "blake3", "jiff", "serde", "serde_json", "serde_json_canonicalizer", "thiserror"],
     ),
     ("rewake-wire", &["base64", "serde", "serde_json"]),
+    ("rewake-text", &[]),
 ];
 
 /// What the rules read of a crate.

@@ -2,9 +2,10 @@
 //!
 //! Tests are free of it: a long test is one story. Functions made by macros are not seen.
 
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, ImplItemFn, ItemFn, ItemMod, Meta, Signature, TraitItemFn};
+use syn::{Attribute, Block, ImplItemFn, ItemFn, ItemMod, Meta, Signature, Token, TraitItemFn};
 
 use crate::tree::Violation;
 
@@ -29,7 +30,7 @@ pub(crate) fn length(path: &str, text: &str) -> Vec<Violation> {
 
 /// `tests.rs` beside a module, and what stands in a package's folder `tests`. The package that is
 /// itself called `tests` holds ordinary code too.
-fn is_test_file(path: &str) -> bool {
+pub(crate) fn is_test_file(path: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').collect();
     let file = parts.pop();
     file == Some("tests.rs") || parts.iter().skip(1).any(|&part| part == "tests")
@@ -83,8 +84,9 @@ impl<'ast> Visit<'ast> for Functions<'_> {
     }
 }
 
-/// `#[test]`, `#[tokio::test]` and their like, and `#[cfg(test)]`.
-fn is_test(attributes: &[Attribute]) -> bool {
+/// `#[test]`, `#[tokio::test]` and their like, `#[cfg(test)]`, and what a feature opens to the tests of other crates:
+/// `#[cfg(any(test, feature = "…"))]`.
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let last = attribute.path().segments.last();
         last.is_some_and(|segment| segment.ident == "test") || is_cfg_test(&attribute.meta)
@@ -92,10 +94,18 @@ fn is_test(attributes: &[Attribute]) -> bool {
 }
 
 fn is_cfg_test(meta: &Meta) -> bool {
-    meta.require_list().is_ok_and(|list| {
-        let condition = list.tokens.to_string();
-        list.path.is_ident("cfg") && (condition == "test" || condition.starts_with("all (test ,"))
-    })
+    let condition = meta.require_list().ok().filter(|list| list.path.is_ident("cfg"));
+    condition.and_then(|list| list.parse_args().ok()).is_some_and(|condition| names_test(&condition))
+}
+
+fn names_test(condition: &Meta) -> bool {
+    match condition {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) if !list.path.is_ident("not") => list
+            .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+            .is_ok_and(|conditions| conditions.iter().any(names_test)),
+        _ => false,
+    }
 }
 
 /// A function of exactly so many lines.
@@ -136,6 +146,7 @@ fn tests_may_be_long() {
         format!("#[tokio::test] async {long}"),
         format!("#[cfg(test)] mod tests {{ {long} }}"),
         format!("#[cfg(all(test, unix))] mod tests {{ {long} }}"),
+        format!("#[cfg(any(test, feature = \"doors\"))] mod doors {{ {long} }}"),
     ] {
         assert_eq!(length("a.rs", &text), [], "{text}");
     }

@@ -11,12 +11,14 @@ mod functions;
 mod golden;
 mod links;
 mod manifests;
+mod modules;
 mod purity;
 mod readme;
 mod shapes;
 mod text;
 mod tree;
 mod wit;
+mod words;
 
 use tree::{Tree, assert_none};
 
@@ -65,6 +67,23 @@ fn functions_fit_a_screen() {
 }
 
 #[test]
+fn modules_depend_on_each_other_in_no_large_cycle() {
+    let (crates, root) = (dependencies::workspace_crates(), tree::root());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let roots = crates.iter().filter_map(|member| {
+        let folder = member.manifest.strip_suffix("/Cargo.toml")?;
+        let files = ["src/lib.rs", "src/main.rs"].map(|file| format!("{folder}/{file}"));
+        Some((folder.to_owned(), files.into_iter().find(|file| root.join(file).is_file())?))
+    });
+    let crates: Vec<_> = roots.map(|(folder, root)| (folder, modules::Crate::read(&root, &read))).collect();
+    if let Some(path) = std::env::var_os(modules::WRITE) {
+        std::fs::write(path, modules::table(&crates)).expect("the table can be written");
+    }
+    let host = crates.iter().filter(|(folder, _)| folder.starts_with("host/"));
+    assert_none(host.flat_map(|(folder, made)| modules::tangled(folder, &made.cycles())));
+}
+
+#[test]
 fn lines_hold_no_tab_and_no_trailing_space() {
     assert_none(Tree::read().each(&["rs", "toml", "md"], text::whitespace));
 }
@@ -90,6 +109,14 @@ fn examples_are_small_and_tested() {
     let of_examples = tree.present.iter().filter(|path| path.starts_with("examples/"));
     let files: Vec<(&str, String)> = of_examples.map(|path| (path.as_str(), tree.text(path))).collect();
     assert_none(examples::small(&files));
+}
+
+#[test]
+fn documents_use_the_words_of_the_field() {
+    let tree = Tree::read();
+    let documents = tree.present.iter().filter(|path| tree::has_extension(path, "md"));
+    let documents = documents.filter(|path| !path.starts_with("host/adr/"));
+    assert_none(documents.flat_map(|path| words::in_prose(path, &tree.text(path))));
 }
 
 #[test]

@@ -31,10 +31,9 @@ pub(crate) fn fresh(written: &str, made: &str) -> Vec<Violation> {
 
 fn reference(resolve: &Resolve, package: &wit_parser::Package) -> String {
     let mut out = format!(
-        "# The plugin contract: {}\n\nWritten from `{SOURCE}` by `cargo xtask docs`. What stands behind it, what \
-         each event of a hook holds and what\na version may change is in [wit/README.md](../wit/README.md); authors \
-         who write Rust see none of this\n([authors.md](authors.md)).\n\n## Worlds\n\nA component targets one of \
-         these.\n\n| world | imports | exports |\n|---|---|---|\n",
+        "# The plugin contract: {}\n\nGenerated from `{SOURCE}` by `cargo xtask docs`. [wit/README.md](../wit/README.md) \
+         has the explanations, the fields of\nhook events and the rules for versions. Authors who write Rust use the \
+         SDK instead ([authors.md](authors.md)).\n\n## Worlds\n\nA component targets one of these.\n\n| world | imports | exports |\n|---|---|---|\n",
         package.name
     );
     for (name, world) in &package.worlds {

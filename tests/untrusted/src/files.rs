@@ -21,7 +21,6 @@ pub fn told(error: &Error, text: &str) {
 /// What must hold of everything that is shown at a terminal.
 pub fn shown(text: &str) {
     assert!(text.len() <= SHOWN_BYTES_MAX, "{} bytes are shown", text.len());
-    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let harmful = text.chars().find(|c| c.is_control() && *c != '\n' || turns(*c));
+    let harmful = text.chars().find(|c| rewake_text::is_hidden(*c) && *c != '\n');
     assert_eq!(harmful, None, "a terminal is shown {text:?}");
 }

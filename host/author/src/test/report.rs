@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use rewake_text::plain;
 use similar::{ChangeTag, TextDiff};
 
 /// Lines around a difference that are shown.
@@ -120,18 +121,16 @@ pub fn junit(suite: &str, reports: &[Report]) -> String {
     text
 }
 
-/// Text for XML: what has a meaning there is escaped, and what XML 1.0 cannot hold is replaced.
+/// Text for XML: what has a meaning there is escaped. What XML 1.0 cannot hold is among what a terminal must not have.
 fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in plain(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' => out.push_str("&#10;"),
-            '\t' => out.push('\t'),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -170,7 +169,7 @@ mod tests {
             "<testsuites tests=\"2\" failures=\"1\" time=\"3.000\">",
             "<testcase classname=\"acme/words.call\" name=\"one\" file=\"tests/a.toml:1\" time=\"1.500\"/>",
             "name=\"two &amp; a half\"",
-            "<failure message=\"&quot;x&quot; &lt; y\u{fffd}\">- a&#10;+ b</failure>",
+            "<failure message=\"&quot;x&quot; &lt; y\\u{1b}\">- a&#10;+ b</failure>",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

@@ -135,7 +135,7 @@ impl Writing {
                 let line = format!("question {}: {}{choices}", body.question.id, body.question.text);
                 match body.by {
                     Asker::Harness => self.text(line),
-                    Asker::Hook(_) => {
+                    Asker::Hook(_) | Asker::Policy | Asker::Client => {
                         self.questions.insert(body.question.id.clone(), entry.place);
                         self.used(entry.place).asked.push(line);
                     }
@@ -150,6 +150,7 @@ impl Writing {
             }
             Fact::ModelCompleted(body) => match &body.outcome {
                 ModelOutcome::Completion { .. } => {}
+                ModelOutcome::Denied(why) => self.text(format!("model: denied: {why}")),
                 ModelOutcome::Budget(why) => self.text(format!("model: budget: {why}")),
                 ModelOutcome::TooLarge(why) => self.text(format!("model: too large: {why}")),
                 ModelOutcome::Rejected(why) => self.text(format!("model: rejected: {why}")),

@@ -64,12 +64,11 @@ fn quoted(text: &str) -> String {
             '\\' => quoted.push_str("\\\\"),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            // What would move a reader's cursor or turn what is read; and what TOML does not allow raw.
-            c if c.is_control()
-                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
-            {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(c)));
-            }
+            // What a reader of the lock cannot see; what TOML does not allow raw is among it.
+            c if rewake_text::is_ambiguous(c) => match u32::from(c) {
+                code @ 0..=0xffff => quoted.push_str(&format!("\\u{code:04X}")),
+                code => quoted.push_str(&format!("\\U{code:08X}")),
+            },
             c => quoted.push(c),
         }
     }

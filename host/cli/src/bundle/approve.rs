@@ -10,10 +10,10 @@ use rewake_policy::config::allowances;
 use rewake_policy::grants::{Asked, lines_to_allow};
 use rewake_runtime::HostError;
 use rewake_runtime::host::Candidate;
+use rewake_text::one_line;
 
 use crate::exit::Failure;
 use crate::out::{confirm, is_attended, note};
-use crate::text::one_line;
 
 /// Characters of an author's reason.
 const WHY_CHARS_MAX: usize = 200;

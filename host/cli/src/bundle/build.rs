@@ -39,7 +39,7 @@ pub(crate) async fn build(places: &Places, asked: &Build) -> Result<Outcome, Fai
     let built = once(places, &asked.folder, &bench).await?;
     let mut out = Out::new();
     match asked.json {
-        true => out.raw(&as_json(&built).to_string())?,
+        true => out.json(&as_json(&built))?,
         false => show(&mut out, &built)?,
     }
     out.flush()?;

@@ -10,6 +10,7 @@ use rewake_core::fact::{FileUsed, HttpUse, LogLevel};
 use rewake_policy::config::AllowedAsk;
 use rewake_runtime::host::standalone::StandaloneGrants;
 use rewake_sandbox::workspace::WorkspaceError;
+use rewake_text::one_line;
 use rewake_wire::Outcome as Ended;
 use serde_json::json;
 
@@ -18,7 +19,6 @@ use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style, note};
-use crate::text::one_line;
 
 /// Lines of the audit list that are shown; `--json` has all.
 const AUDIT_LINES_MAX: usize = 40;
@@ -93,7 +93,7 @@ pub(crate) async fn call(places: &Places, asked: &Call) -> Result<Outcome, Failu
     let answer = answered?;
     let mut out = Out::new();
     match asked.json {
-        true => out.raw(&as_json(&answer)?)?,
+        true => out.json(&as_json(&answer))?,
         false => show(&mut out, &answer)?,
     }
     out.flush()?;
@@ -227,10 +227,10 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn as_json(answer: &Answer) -> Result<String, Failure> {
+fn as_json(answer: &Answer) -> serde_json::Value {
     let completed = &answer.called.completed;
     let withheld = answer.asked.iter().filter(|one| !one.is_granted).map(|one| &one.ask);
-    let value = json!({
+    json!({
         "outcome": completed.outcome,
         "parts": completed.parts,
         "cut_bytes": completed.cut_bytes,
@@ -241,8 +241,7 @@ fn as_json(answer: &Answer) -> Result<String, Failure> {
         "files": completed.audit,
         "http": completed.http,
         "not_granted": withheld.collect::<Vec<_>>(),
-    });
-    crate::text::json_line(&value).map_err(|error| Failure::io("writing JSON", error))
+    })
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(crate) async fn check(places: &Places, asked: &Check) -> Result<Outcome, Fai
     let mut out = Out::new();
     for finding in &findings {
         match asked.json {
-            true => out.raw(&as_json(finding).to_string())?,
+            true => out.json(&as_json(finding))?,
             false => show(&mut out, finding)?,
         }
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use rewake_bundle::{Bundle, Component, ListedTool, Locator, PluginKind, Use};
 use rewake_policy::grants::{self, Asked};
 use rewake_runtime::host::find;
+use rewake_text::one_line;
 use serde_json::{Value, json};
 
 use crate::args::LOCATOR;
@@ -14,7 +15,6 @@ use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
-use crate::text::one_line;
 
 /// Characters of what an author wrote, on one line.
 const LINE_CHARS_MAX: usize = 160;
@@ -52,7 +52,7 @@ pub(crate) async fn inspect(places: &Places, asked: &Inspect) -> Result<Outcome,
     }
     let mut out = Out::new();
     match asked.json {
-        true => out.raw(&as_json(&bundle, &seen).to_string())?,
+        true => out.json(&as_json(&bundle, &seen))?,
         false => show(&mut out, &bundle, &seen)?,
     }
     out.flush()?;

@@ -7,6 +7,7 @@ use rewake_policy::config::Rules;
 use rewake_runtime::HostError;
 use rewake_runtime::PROJECT;
 use rewake_store::{Installed, Installs as _};
+use rewake_text::one_line;
 use serde_json::json;
 
 use super::install::is_meant;
@@ -14,7 +15,6 @@ use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style, note, table};
-use crate::text::{json_line, one_line};
 
 /// Characters of a cell.
 const CELL_CHARS_MAX: usize = 120;
@@ -45,7 +45,7 @@ pub(crate) async fn list(places: &Places, asked: &List) -> Result<Outcome, Failu
     let mut out = Out::new();
     if asked.json {
         for one in &installed {
-            out.raw(&json_line(&as_json(&rules, one)).map_err(|error| Failure::io("writing JSON", error))?)?;
+            out.json(&as_json(&rules, one))?;
         }
     } else if installed.is_empty() {
         note("no bundle is installed; `rewake bundle install` installs one");

@@ -9,7 +9,7 @@ use rewake_toml::Invalid;
 
 use crate::exit::{Failure, Outcome};
 use crate::out::{Out, Style};
-use crate::text::shell_word;
+use crate::shell::shell_word;
 
 /// Make a folder with a bundle that builds and passes its own tests.
 #[derive(Debug, Args)]

@@ -41,7 +41,7 @@ pub(crate) fn pack(asked: &Pack) -> Result<Outcome, Failure> {
             "version": packed.version,
             "digest": digest,
         });
-        out.raw(&report.to_string())?;
+        out.json(&report)?;
     } else {
         let (files, size) = (packed.files as u64, describe::bytes(packed.bytes));
         let holds = describe::count(files, "file", "files");

@@ -24,9 +24,9 @@ use crate::exit::{Failure, Outcome};
 use crate::journal::{Journal, Standing};
 use crate::out::{Out, clear_status, is_attended, note};
 use crate::outcome::Watch;
+use crate::shell::shell_word;
 use crate::signals::{self, Asked};
 use crate::stream::{Renderer, activity};
-use crate::text::{json_line, shell_word};
 
 /// How long until the journal of a session that another process has is looked at again.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -254,7 +254,7 @@ impl Follow<'_> {
     fn show_one(&mut self, entry: &Entry) -> Result<(), Failure> {
         if self.json {
             let event = view::event(&self.id, entry);
-            return self.out.raw(&json_line(&event).map_err(|error| Failure::io("writing JSON", error))?);
+            return self.out.json(&event);
         }
         for (style, text) in self.renderer.lines(entry) {
             self.out.line(style, &text)?;

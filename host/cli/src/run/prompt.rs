@@ -3,12 +3,12 @@
 use std::io::{self, BufRead as _, Write as _};
 
 use rewake_core::fact::Question;
+use rewake_text::plain;
 use serde::de::IgnoredAny;
 
 use crate::describe;
 use crate::exit::Failure;
 use crate::out::{clear_status, note};
-use crate::text::plain;
 
 /// The answer as JSON text; none if nothing was typed.
 pub(super) async fn answer(question: &Question) -> Result<Option<String>, Failure> {

@@ -98,6 +98,9 @@ mod tests {
             assert_eq!(shown(kind, json!({ "a": 1 })), format!("{kind} {{\"a\":1}}"));
         }
         let file = json!({ "file": "a\u{1b}[2J\nb", "text": "", "is_cut": false });
-        assert_eq!(shown("custom.context.project", file), "the project's instructions are read: a[2J b");
+        assert_eq!(
+            shown("custom.context.project", file),
+            r"the project's instructions are read: a\u{1b}[2J b"
+        );
     }
 }

@@ -41,17 +41,7 @@ fn requested(names: &[&str]) -> ToolsRequested {
 
 fn outcome(outcome: Outcome, why: &str) -> ToolCompleted {
     let parts = vec![Part::text(why)];
-    ToolCompleted {
-        start: None,
-        outcome,
-        parts,
-        contexts: vec![],
-        ms: 7,
-        cut_bytes: 0,
-        http: Default::default(),
-        audit: Default::default(),
-        withheld: vec![],
-    }
+    ToolCompleted { ms: 7, ..ToolCompleted::new(None, outcome, parts) }
 }
 
 #[test]
@@ -60,11 +50,11 @@ fn a_request_and_its_outcomes_name_the_tools() {
     let mut renderer = Renderer::default();
     assert_eq!(
         texts(renderer.lines(&entry(place, requested(&["read", "write"])))),
-        ["→ read {\"path\": \"a[31m\"}", "→ write {\"path\": \"a[31m\"}"]
+        [r#"→ read {"path": "a\u{1b}[31m"}"#, r#"→ write {"path": "a\u{1b}[31m"}"#]
     );
     for (index, fact, expected) in [
         (0, Fact::from(outcome(Outcome::Ok, "text")), "✓ read: ok, 7 ms"),
-        (1, outcome(Outcome::Denied, "no\u{1b}\nway").into(), "⊘ write: denied: no way"),
+        (1, outcome(Outcome::Denied, "no\u{1b}\nway").into(), r"⊘ write: denied: no\u{1b} way"),
         (1, outcome(Outcome::Error, "bad").into(), "✗ write: error: bad"),
         (0, outcome(Outcome::TimedOut, "").into(), "✗ read: timed out after 7 ms"),
         (0, outcome(Outcome::Unknown, "w").into(), "✗ read: unknown whether it did it: w"),
@@ -106,7 +96,7 @@ fn denials_of_hooks_are_shown_and_their_silence_is_not() {
 #[test]
 fn messages_are_whole_and_diagnostics_are_dim() {
     let mut renderer = Renderer::default();
-    let said = AgentMessage { parts: vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }] };
+    let said = AgentMessage::new(vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }]);
     assert_eq!(
         renderer.lines(&entry(Place::default(), said)),
         [(Style::Plain, "  one\n  two\n  {}".to_owned())]
@@ -119,7 +109,7 @@ fn messages_are_whole_and_diagnostics_are_dim() {
     assert_eq!(
         renderer.lines(&entry(Place::default(), logged)),
         [
-            (Style::Dim, "acme/tool:t warn| ab".to_owned()),
+            (Style::Dim, r"acme/tool:t warn| a\u{9b}b".to_owned()),
             (Style::Dim, "acme/tool:t | 2 more were over the limit".to_owned())
         ]
     );
@@ -166,16 +156,16 @@ fn requests_and_their_ends_are_a_line_each() {
     };
     let lost = |why, refused: Option<&str>| HttpLost { start: 1, why, refused: refused.map(str::to_owned) };
     for (fact, expected) in [
-        (Fact::from(started), "→ PUT https://a.example/[31mx"),
+        (Fact::from(started), r"→ PUT https://a.example/\u{1b}[31mx"),
         (ended(answered(HttpBody::Text("text".into()))).into(), "✓ http: 404, 4 bytes, 7 ms"),
         (
             ended(answered(HttpBody::Blob { digest: Digest::default(), size: 2_048 })).into(),
             "✓ http: 404, 2.0 KiB, 7 ms",
         ),
-        (refused.into(), "⊘ PUT https://a.example/[31mx: denied: no way"),
+        (refused.into(), r"⊘ PUT https://a.example/\u{1b}[31mx: denied: no\u{1b} way"),
         (ended(HttpOutcome::TimedOut).into(), "✗ http: timed out after 7 ms"),
         (ended(HttpOutcome::TooLarge).into(), "✗ http: the response is over its limit"),
-        (ended(HttpOutcome::Failed("it\u{7}broke".into())).into(), "✗ http: failed: itbroke"),
+        (ended(HttpOutcome::Failed("it\u{7}broke".into())).into(), r"✗ http: failed: it\u{7}broke"),
         (
             lost(Lost::Interrupted, None).into(),
             "✗ http: unknown whether it was done: the turn ended while it ran. It was not sent again",

@@ -14,7 +14,6 @@ use crate::out::{self, Style};
 use crate::run::deliver;
 use crate::run::prompt;
 use crate::show;
-use crate::text::plain;
 use crate::workspace::{self, WorkspaceCommand};
 
 /// Within what a second Ctrl-C leaves.
@@ -113,7 +112,7 @@ impl Talk<'_> {
     async fn answer(&mut self, id: String, line: String) -> Result<(), Failure> {
         let choices = self.questions.get(&id).map(|question| question.choices.clone()).unwrap_or_default();
         let Some(value) = prompt::value(&choices, line.trim()) else {
-            let choices = plain(&choices.join(", "));
+            let choices = choices.join(", ");
             self.transcript.note(Style::Bad, &format!("answer with a number, or one of: {choices}"));
             return Ok(());
         };

@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
+use rewake_text::plain;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::keys::Key;
 use super::row::{Look, Row};
-use crate::text::plain;
 
 /// What came of a key.
 #[derive(Debug, PartialEq, Eq)]
@@ -118,8 +118,8 @@ impl Editor {
         let mut rows = vec![String::new()];
         let (mut used, mut cursor) = (0, (0, indent));
         for (at, cluster) in self.text.grapheme_indices(true) {
-            let shown = if cluster == "\t" { "    " } else { cluster };
-            let width = if cluster == "\n" { 0 } else { shown.width() };
+            let shown = if cluster == "\t" { "    ".into() } else { plain(cluster) };
+            let width = if shown == "\n" { 0 } else { shown.width() };
             if used + width > room {
                 rows.push(String::new());
                 used = 0;
@@ -127,11 +127,11 @@ impl Editor {
             if at == self.cursor {
                 cursor = (rows.len() - 1, indent + used);
             }
-            if cluster == "\n" {
+            if shown == "\n" {
                 rows.push(String::new());
                 used = 0;
             } else if let Some(row) = rows.last_mut() {
-                row.push_str(shown);
+                row.push_str(&shown);
                 used += width;
             }
         }
@@ -156,8 +156,7 @@ impl Editor {
     }
 
     fn insert(&mut self, text: &str) {
-        let text = plain(text);
-        self.text.insert_str(self.cursor, &text);
+        self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
     }
 

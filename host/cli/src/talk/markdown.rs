@@ -6,7 +6,6 @@
 mod tests;
 
 use super::row::{Ink, Look, Row, wrap};
-use crate::text::plain;
 
 /// Bytes of a line that is looked through for emphasis; a longer one is shown as it is.
 const INLINE_BYTES_MAX: usize = 16 << 10;
@@ -40,9 +39,9 @@ impl Markdown {
         markdown.rows
     }
 
-    /// Takes a piece in. Control characters go one by one, so it does not matter where a sequence of them is cut.
+    /// Adds a piece. A line is made safe as a whole when it becomes rows, so it does not matter where it is cut.
     pub(super) fn push(&mut self, piece: &str) {
-        for part in plain(piece).split_inclusive('\n') {
+        for part in piece.split_inclusive('\n') {
             match part.strip_suffix('\n') {
                 Some(end) => {
                     self.line.push_str(end);
@@ -67,14 +66,16 @@ impl Markdown {
 
     /// Rows of the line that is not: what is open in it is taken for what it will be.
     pub(super) fn partial(&self) -> Vec<Row> {
-        if self.line.is_empty() { Vec::new() } else { self.block(&self.line, true) }
+        let line = self.line.strip_suffix('\r').unwrap_or(&self.line);
+        if line.is_empty() { Vec::new() } else { self.block(line, true) }
     }
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        let rows = self.block(&line, false);
+        let line = line.strip_suffix('\r').unwrap_or(&line);
+        let rows = self.block(line, false);
         self.rows.extend(rows);
-        let mark = fence_mark(&line);
+        let mark = fence_mark(line);
         match (&self.fence, mark) {
             (None, Some(mark)) => self.fence = Some(mark.to_owned()),
             (Some(open), Some(mark)) if mark.starts_with(open.as_str()) && line.trim() == mark => {

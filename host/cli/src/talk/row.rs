@@ -1,10 +1,10 @@
 //! Rows of text for a terminal: how they look, how wide they are, how they are wrapped and cut. What is harmful
-//! in a terminal never gets into one. Knows no sessions.
+//! in a terminal is escaped in one. Knows no sessions.
 
+use rewake_text::plain;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::out::Style;
-use crate::text::plain;
 
 /// What a tab is shown as.
 const TAB: &str = "    ";
@@ -76,7 +76,7 @@ impl Row {
         row
     }
 
-    /// Adds a piece. What is harmful in it goes, and a line feed is a blank.
+    /// Adds a piece, made safe for a terminal; a line feed is a blank.
     pub(super) fn push(&mut self, look: Look, text: &str) {
         let text = plain(text).replace('\t', TAB).replace('\n', " ");
         match self.0.last_mut() {
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn nothing_harmful_gets_into_a_row() {
         let row = Row::new(Look::DIM, "a\x1b[2J\tb\u{9b}\nc\u{202e}");
-        assert_eq!(row.text(), "a[2J    b c");
-        assert_eq!(row.ansi(true), "\x1b[2ma[2J    b c\x1b[0m");
-        assert_eq!(row.ansi(false), "a[2J    b c");
+        assert_eq!(row.text(), r"a\u{1b}[2J    b\u{9b} c\u{202e}");
+        assert_eq!(row.ansi(true), "\x1b[2ma\\u{1b}[2J    b\\u{9b} c\\u{202e}\x1b[0m");
+        assert_eq!(row.ansi(false), r"a\u{1b}[2J    b\u{9b} c\u{202e}");
     }
 
     #[test]

@@ -8,10 +8,10 @@ use rewake_core::fact::{Fact, ModelOutcome};
 use rewake_core::money::Usd;
 use rewake_core::session::Session;
 use rewake_runtime::live::Delta;
+use rewake_text::one_line;
 
 use super::row::{Look, Row};
 use crate::stream::activity;
-use crate::text::one_line;
 
 /// Characters of a model's name and of an activity.
 const WORDS_CHARS_MAX: usize = 40;
@@ -86,7 +86,7 @@ impl Status {
         }
         figures.push(hint.to_owned());
         figures.extend(self.context.map(|(used, of)| context(used, of)));
-        let cap = session.created.as_deref().and_then(|created| created.agent.max_usd);
+        let cap = session.max_usd();
         figures.extend(spent(session.committed(), cap));
         figures.retain(|figure| !figure.is_empty());
         Row::new(Look::DIM, &figures.join(" · "))

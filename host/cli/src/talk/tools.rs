@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use rewake_core::entry::Place;
 use rewake_core::fact::{RequestedUse, ToolCompleted};
+use rewake_text::one_line;
 use rewake_wire::Outcome;
 use serde_json::Value;
 
 use super::row::{Ink, Look, Row, hang, set_in, wrap};
 use crate::describe;
-use crate::text::one_line;
 
 /// Characters of a tool's name and of each argument in its row.
 const WORD_CHARS_MAX: usize = 60;
@@ -217,17 +217,7 @@ mod tests {
     }
 
     fn completed(outcome: Outcome, text: &str) -> ToolCompleted {
-        ToolCompleted {
-            start: None,
-            outcome,
-            parts: vec![Part::text(text)],
-            contexts: vec![],
-            ms: 12,
-            cut_bytes: 0,
-            http: Default::default(),
-            audit: Default::default(),
-            withheld: vec![],
-        }
+        ToolCompleted { ms: 12, ..ToolCompleted::new(None, outcome, vec![Part::text(text)]) }
     }
 
     fn texts(rows: &[Row]) -> Vec<String> {
@@ -273,7 +263,7 @@ mod tests {
         let shown = texts(&tools.settled(true, 80));
         assert_eq!(
             shown[..2],
-            ["✗ a: error: line one".to_owned(), format!("  line [2Jtwo {}", "x".repeat(200))]
+            ["✗ a: error: line one".to_owned(), format!("  line \\u{{1b}}[2Jtwo {}", "x".repeat(200))]
         );
         assert_eq!(
             shown[2..],

@@ -10,6 +10,7 @@ use std::time::Instant;
 use rewake_core::entry::Entry;
 use rewake_core::fact::{Decision, Fact, Lost, ModelContent, ModelOutcome, Question, WaitOn};
 use rewake_runtime::live::Delta;
+use rewake_text::one_line;
 use rewake_wire::{Part, Sender};
 
 use super::markdown::Markdown;
@@ -19,7 +20,6 @@ use super::tools::Tools;
 use crate::describe;
 use crate::out::Style;
 use crate::stream::{COMPACTED, Line, Renderer};
-use crate::text::one_line;
 
 /// Characters of a sender's name.
 const NAME_CHARS_MAX: usize = 64;

@@ -1,5 +1,7 @@
 //! Facts of calls: a guest's use of an import, and its recorded outcome (journal.md R3 to R5).
 
+use std::collections::BTreeMap;
+
 use rewake_wire::{Outcome, Part};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,17 @@ pub use crate::effect::Effect as Class;
 pub struct AgentMessage {
     /// What it says.
     pub parts: Vec<Part>,
+    /// The call of a model whose answer it says: the seq of that call's `model.started`, which the deltas of the
+    /// answer name too. The host sets it, never the guest; one message an answer has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+}
+
+impl AgentMessage {
+    /// As a guest says it.
+    pub fn new(parts: Vec<Part>) -> AgentMessage {
+        AgentMessage { parts, of: None }
+    }
 }
 
 /// `agent.title`
@@ -145,6 +158,27 @@ pub struct ToolCompleted {
     /// What it did with files.
     #[serde(default, skip_serializing_if = "FileAudit::is_empty")]
     pub audit: FileAudit,
+    /// How often it called each host function (R7); functions that it never called are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, u64>,
+}
+
+impl ToolCompleted {
+    /// An end of which nothing else is known.
+    pub fn new(start: Option<u64>, outcome: Outcome, parts: Vec<Part>) -> ToolCompleted {
+        ToolCompleted {
+            start,
+            outcome,
+            parts,
+            contexts: Vec::new(),
+            ms: 0,
+            cut_bytes: 0,
+            http: Vec::new(),
+            withheld: Vec::new(),
+            audit: FileAudit::default(),
+            calls: BTreeMap::new(),
+        }
+    }
 }
 
 fn is_zero(value: &u64) -> bool {

@@ -1,6 +1,8 @@
 //! Facts of hooks: what is asked of them, and what they decide (hooks.md). Which of them an event is for is
 //! decided elsewhere.
 
+use std::collections::BTreeMap;
+
 use rewake_wire::Part;
 use serde::{Deserialize, Serialize};
 
@@ -205,6 +207,9 @@ pub struct HookVerdict {
     /// What it did with files.
     #[serde(default, skip_serializing_if = "FileAudit::is_empty")]
     pub audit: FileAudit,
+    /// How often it called each host function (R7); functions that it never called are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, u64>,
 }
 
 /// What a hook changes beside its decision.

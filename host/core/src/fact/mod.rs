@@ -29,12 +29,16 @@ pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
 pub use grants::GrantsNarrowed;
 pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
 pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};
-pub use model::{ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, Stored};
-pub use pin::{AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin};
+pub use model::{
+    ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, PartialAnswer, Stored,
+};
+pub use pin::{
+    AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, Provider, ToolPin,
+};
 pub use question::{Asker, Question, QuestionAsked, QuestionWithdrawn};
 pub use session::{
-    SessionFailed, SessionLoaded, SessionStopped, SessionTitled, SessionUnloaded, SnapshotRejected,
-    SnapshotTaken, Source,
+    BudgetChanged, SessionFailed, SessionLabelled, SessionLoaded, SessionStopped, SessionTitled,
+    SessionUnloaded, SnapshotRejected, SnapshotTaken, Source,
 };
 pub use step::{
     Answer, Ending, Message, Next, Observed, StateRef, StepAborted, StepCompleted, StepInput, StepObserved,
@@ -132,6 +136,10 @@ macro_rules! facts {
 /// What the kinds of authors' own markers start with.
 pub const CUSTOM: &str = "custom.";
 
+/// Kinds that no entry of this version has and no other fact may get: names of frames of live streams, which are not
+/// entries, and `call.delivered` (journal.md R3).
+pub const RESERVED: [&str; 5] = ["error", "ping", "event_start", "event_delta", "call.delivered"];
+
 type SessionCreated = Created;
 
 facts! {
@@ -143,6 +151,8 @@ facts! {
     SessionUnloaded = "session.unloaded", 1;
     /// A hook named it.
     SessionTitled = "session.titled", 1;
+    /// The operator's words about it are others.
+    SessionLabelled = "session.labelled", 1;
     /// It was ended for good.
     SessionStopped = "session.stopped", 1;
     /// It ended for good because it cannot go on.
@@ -227,6 +237,8 @@ facts! {
     SnapshotRejected = "snapshot.rejected", 1;
     /// The operator's rules leave a component other grants than before.
     GrantsNarrowed = "grants.narrowed", 1;
+    /// An operator changed what its models may cost.
+    BudgetChanged = "budget.changed", 1;
     /// Files were brought into the workspace.
     WorkspaceImported = "workspace.imported", 1;
 }
@@ -248,6 +260,15 @@ impl Fact {
         one.into_iter().chain(other)
     }
 
+    /// What a guest says, with what the host added to it when it was recorded: then the two can be compared.
+    #[must_use]
+    pub fn as_recorded(mut self, recorded: &Fact) -> Fact {
+        if let (Fact::AgentMessage(said), Fact::AgentMessage(before)) = (&mut self, recorded) {
+            said.of = before.of;
+        }
+        self
+    }
+
     /// Whether it ends a turn.
     pub fn is_turn_end(&self) -> bool {
         matches!(self, Fact::TurnCompleted(_) | Fact::TurnInterrupted(_) | Fact::TurnFailed(_))
@@ -264,6 +285,10 @@ mod tests {
         kinds.sort();
         kinds.dedup();
         assert_eq!(kinds.len(), KINDS.len());
+        for reserved in RESERVED {
+            assert!(!kinds.contains(&&reserved) && !reserved.starts_with(CUSTOM), "{reserved}");
+            assert!(Fact::decode(reserved, 1, b"{}").unwrap_err().contains("does not know"));
+        }
     }
 
     #[test]

@@ -59,6 +59,16 @@ pub struct ModelCompleted {
     pub ms: u64,
 }
 
+impl ModelCompleted {
+    /// What the model said, if it answered.
+    pub fn answer(&self) -> Option<&[ModelContent]> {
+        match &self.outcome {
+            ModelOutcome::Completion { content, .. } => Some(content),
+            _ => None,
+        }
+    }
+}
+
 /// What came of asking a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,6 +87,8 @@ pub enum ModelOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_tokens: Option<u64>,
     },
+    /// The component may not ask that model: nothing was sent.
+    Denied(String),
     /// The call, or its next attempt, could pass the spend cap: that was not sent.
     Budget(String),
     /// The request is larger than the model's context.
@@ -129,4 +141,27 @@ pub struct ModelLost {
     pub start: u64,
     /// Why its end is not known.
     pub why: Lost,
+    /// The beginning of the answer, where the host saw it before the turn was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<PartialAnswer>,
+}
+
+impl ModelLost {
+    /// A call of which no beginning of an answer is kept: it counts as what it reserved.
+    pub fn new(start: u64, why: Lost) -> ModelLost {
+        ModelLost { start, why, partial: None }
+    }
+}
+
+/// The interrupted beginning of an answer. It holds text alone: reasoning without its signature must not be sent
+/// back, and a use of a tool that was never made has no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartialAnswer {
+    /// What was shown; cut at its limit.
+    pub text: String,
+    /// What was counted of it.
+    pub usage: Usage,
+    /// What it cost: what was streamed, by the prices of the attempt.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub cost: Usd,
 }

@@ -148,9 +148,13 @@ pub struct GuestLimits {
 pub struct ToolPin {
     /// The name the model calls it by; unique in the session.
     pub name: String,
-    /// Index of its component.
-    pub component: u32,
-    /// The component's own name for it.
+    /// Index of its component; none: `by` says who runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<u32>,
+    /// Who runs it, where it is of no component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Provider>,
+    /// Its provider's own name for it.
     pub tool: String,
     /// What it does, in its author's words.
     pub description: String,
@@ -160,6 +164,29 @@ pub struct ToolPin {
     pub effect: Effect,
     /// Digest of name, component, schema and class: what a verdict is bound to.
     pub definition: Digest,
+    /// A person must allow each use, whatever hooks say of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ask: bool,
+}
+
+/// Who runs a tool that is of no component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// The host itself.
+    Host,
+    /// A client of the session: the use becomes a question, its answer the outcome.
+    Client,
+}
+
+impl Provider {
+    /// The word in pins, and what verdicts are bound to in place of a bundle.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Provider::Host => "host",
+            Provider::Client => "client",
+        }
+    }
 }
 
 /// A hook on one event.

@@ -35,6 +35,10 @@ pub enum Asker {
     Harness,
     /// A pinned hook, by its index, about the use at the entry's place. Only operators may answer.
     Hook(u32),
+    /// The pin of the tool whose use is at the entry's place, without any component. Only operators may answer.
+    Policy,
+    /// The host, of the client that runs the tool whose use is at the entry's place: the answer is the outcome.
+    Client,
 }
 
 /// `question.withdrawn`

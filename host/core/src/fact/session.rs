@@ -1,8 +1,12 @@
 //! Facts of the session as a whole.
 
+use std::collections::BTreeMap;
+
+use rewake_wire::Sender;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Digest, HostId};
+use crate::money::Usd;
 
 /// Why SessionStart fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +76,28 @@ pub struct SessionFailed {
     pub code: String,
     /// The harness's words.
     pub detail: String,
+}
+
+/// `session.labelled`: the operator's words about it are others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionLabelled {
+    /// What they were.
+    pub before: BTreeMap<String, String>,
+    /// What they are.
+    pub after: BTreeMap<String, String>,
+}
+
+/// `budget.changed`: an operator changed what its models may cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetChanged {
+    /// The cap until now; none: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Usd>,
+    /// The cap from here on; none: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Usd>,
+    /// Who changed it.
+    pub by: Sender,
 }
 
 /// `snapshot.taken`: the fold and the saved state at a seq were kept.

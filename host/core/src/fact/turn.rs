@@ -50,7 +50,7 @@ impl WaitOn {
 }
 
 /// `turn.completed`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnCompleted {
     /// Steps it took.
     pub steps: u32,
@@ -59,10 +59,13 @@ pub struct TurnCompleted {
     /// What its models cost; of an attempt that nobody knows the cost of, all that was reserved.
     #[serde(default, skip_serializing_if = "Usd::is_zero")]
     pub cost: Usd,
+    /// Messages that wait for the next turn, as this end was decided: none, and the session is idle.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pending: u32,
 }
 
 /// `turn.interrupted`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnInterrupted {
     /// What its models counted.
     pub usage: Usage,
@@ -72,6 +75,9 @@ pub struct TurnInterrupted {
     /// Why, where a hook ended it; none: a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Messages that wait for the next turn, as this end was decided: none, and the session is idle.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pending: u32,
 }
 
 /// `turn.failed`
@@ -89,6 +95,13 @@ pub struct TurnFailed {
     /// What its models cost; of an attempt that nobody knows the cost of, all that was reserved.
     #[serde(default, skip_serializing_if = "Usd::is_zero")]
     pub cost: Usd,
+    /// Messages that wait for the next turn, as this end was decided: none, and the session is idle.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pending: u32,
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// How far a failure reaches.

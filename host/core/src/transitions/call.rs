@@ -32,9 +32,10 @@ pub(crate) fn retried(session: &mut Session, body: &CallRetried) -> Applied {
         return Err("the call may not be repeated");
     }
     call.retries = body.n;
+    call.died = false;
     // What a provider refuses for now does not kill its host.
     if !std::mem::take(&mut call.excused) && body.why.is_none() {
-        call.spent += 1;
+        call.tries_counted += 1;
     }
     call.counted = call.counted.plus(body.cost);
     call.reserved = body.reserved;

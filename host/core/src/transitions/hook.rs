@@ -1,10 +1,12 @@
 //! Hooks: asked and answered. A verdict is bound to what it judges. What a step may record of them is in
-//! `asking.rs`; which of them the session itself asks, in `firing.rs`.
+//! `gate_hooks.rs`; which of them the session itself asks, in `firing.rs`.
 
 use super::Applied;
 use crate::effect::Effect;
 use crate::entry::{Entry, Place};
-use crate::fact::{Asker, Created, Decision, Fact, HookEvent, HookStarted, HookVerdict, Source, ToolPin};
+use crate::fact::{
+    Asker, Created, Decision, Fact, HookEvent, HookStarted, HookVerdict, Provider, Source, ToolPin,
+};
 use crate::ids::{Digest, SessionId};
 use crate::limits;
 use crate::session::{CallKind, Heard, OpenCall, OpenHook, Session};
@@ -28,10 +30,12 @@ pub fn binding(
     ])
 }
 
-/// A tool's name with that of its bundle: what verdicts are bound to.
+/// A tool's name with that of its bundle, or of who else runs it: what verdicts are bound to. No bundle has the name
+/// of a provider: theirs have a scope.
 pub fn qualified(created: &Created, tool: &ToolPin) -> String {
-    let bundle = created.components.get(tool.component as usize).map(|component| component.bundle.as_str());
-    format!("{}:{}", bundle.unwrap_or_default(), tool.name)
+    let component = tool.component.and_then(|index| created.components.get(index as usize));
+    let of = component.map(|component| component.bundle.as_str()).or(tool.by.map(Provider::as_str));
+    format!("{}:{}", of.unwrap_or_default(), tool.name)
 }
 
 /// What a verdict on how a use ended is bound to: what it was, and what came of it.
@@ -80,11 +84,11 @@ pub(crate) fn lost(session: &Session, start: u64, open: OpenHook, error: &str) -
     }
 }
 
-/// Where the use is that an open question of a hook is about.
+/// Where the use is that an open question is about; none: the harness asks it.
 pub(crate) fn held(session: &Session, question: &str) -> Option<Place> {
     let (_, step) = session.open_step()?;
     step.entries.iter().rev().find_map(|entry| match &entry.fact {
-        Fact::QuestionAsked(body) if body.question.id == question && matches!(body.by, Asker::Hook(_)) => {
+        Fact::QuestionAsked(body) if body.question.id == question && body.by != Asker::Harness => {
             Some(entry.place)
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Requests of a harness: the part of the gate that they pass (journal.md R3 to R5, hooks.md). A request
 //! has no entry before its hooks are asked; what they judge is bound to the whole of it.
 
-use super::asking::passes;
+use super::gate_hooks::passes;
 use super::hook::binding;
 use crate::canonical;
 use crate::entry::{Entry, Place};

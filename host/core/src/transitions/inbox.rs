@@ -1,6 +1,8 @@
 //! Taking rows in from the inbox (journal.md R1): each row in exactly one entry. Controls come first:
 //! stop, then answers, interrupts, edits, cancellations and promotions by number, then messages.
 
+use std::collections::BTreeSet;
+
 use rewake_wire::{Actor, ActorType, Part, Sender};
 
 use super::{Applied, hook, turn};
@@ -9,7 +11,7 @@ use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::fact::{
     Answer, CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, Message, SessionStopped,
-    TurnInterrupted, UserAnswer, UserInterrupt, UserMessage, UserStop, WaitOn,
+    UserAnswer, UserInterrupt, UserMessage, UserStop, WaitOn,
 };
 use crate::limits;
 use crate::session::{Session, Turn};
@@ -21,7 +23,7 @@ pub(crate) fn controls(session: &Session, rows: &[Row]) -> Option<Decision> {
         return Some(stop(session, rows, row));
     }
     rows.iter().find_map(|row| match &row.command {
-        Command::Interrupt { turn } => Some(interrupt(session, row, *turn)),
+        Command::Interrupt { turn } => Some(interrupt(session, rows, row, *turn)),
         Command::Answer { question, value } => Some(answered(session, row, question, value)),
         Command::Edit { target, parts } => Some(edit(session, rows, row, *target, parts)),
         Command::Cancel { target } => Some(cancel(rows, row, *target)),
@@ -41,33 +43,38 @@ fn stop(session: &Session, rows: &[Row], row: &Row) -> Decision {
         Place::default(),
         SessionStopped { reason: limits::cut(reason, limits::DETAIL_BYTES_MAX) },
     ));
-    if let Some(turn) = &session.turn {
-        entries.push(Draft::system(
-            Place::turn(turn.number),
-            TurnInterrupted { usage: turn.usage, cost: super::turn::cost(session, turn), reason: None },
-        ));
-    }
+    entries.extend(session.turn.as_ref().map(|turn| turn::interrupted(session, turn, None, 0)));
     Decision { entries, drops_guest: true, then: Then::Again }
 }
 
-fn interrupt(session: &Session, row: &Row, meant: u32) -> Decision {
+fn interrupt(session: &Session, rows: &[Row], row: &Row, meant: u32) -> Decision {
     let Some(turn) = session.turn.as_ref().filter(|turn| turn.number == meant) else {
         return Decision::append(vec![reject(row.n, "the turn it was meant for is over")]);
     };
     let body = UserInterrupt { n: row.n, sender: row.sender.clone(), turn: meant };
     let mut entries = vec![Draft::by(actor(&row.sender), Place::turn(meant), body)];
-    entries.extend(interrupted(session, turn));
+    entries.extend(interrupted(session, turn, rows));
     Decision { entries, drops_guest: true, then: Then::Again }
 }
 
 /// The end of a turn that a person interrupts.
-fn interrupted(session: &Session, turn: &Turn) -> Vec<Draft> {
+fn interrupted(session: &Session, turn: &Turn, rows: &[Row]) -> Vec<Draft> {
     let mut entries = turn::closings(session, crate::fact::Ending::Interrupted, "");
-    entries.push(Draft::system(
-        Place::turn(turn.number),
-        TurnInterrupted { usage: turn.usage, cost: super::turn::cost(session, turn), reason: None },
-    ));
+    entries.push(turn::interrupted(session, turn, None, count(session, rows)));
     entries
+}
+
+/// Messages among the rows that wait for the next turn, once all that is about them is taken in.
+pub(crate) fn count(session: &Session, rows: &[Row]) -> u32 {
+    let untaken = || rows.iter().filter(|row| !session.taken.contains(row.n));
+    let canceled: BTreeSet<u64> = untaken()
+        .filter_map(|row| match row.command {
+            Command::Cancel { target } => Some(target),
+            _ => None,
+        })
+        .collect();
+    let waiting = untaken().filter(|row| matches!(row.command, Command::Message { .. }));
+    u32::try_from(waiting.filter(|row| !canceled.contains(&row.n)).count()).unwrap_or(u32::MAX)
 }
 
 /// What a message says that another command is about. It is among the rows, as nobody can have taken it in: the
@@ -118,7 +125,7 @@ fn promote(session: &Session, rows: &[Row], row: &Row, target: u64, meant: Optio
     let body = CommandPromoted { n: row.n, sender: row.sender.clone(), target, turn };
     let place = turn.map_or(Place::default(), Place::turn);
     let mut entries = vec![Draft::by(actor(&row.sender), place, body)];
-    entries.extend(open.map(|turn| interrupted(session, turn)).into_iter().flatten());
+    entries.extend(open.map(|turn| interrupted(session, turn, rows)).into_iter().flatten());
     Decision { entries, drops_guest: open.is_some(), then: Then::Again }
 }
 

@@ -1,6 +1,6 @@
 //! The session as a whole: created, loaded, unloaded, titled, ended.
 
-use super::{Applied, turn};
+use super::{Applied, settings, turn};
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
@@ -14,6 +14,7 @@ pub(crate) fn create(session: &Session, created: Created) -> Result<Decision, Re
         return Err(Refusal::Conflict(format!("session {} exists already", session.id)));
     }
     check_pins(&created).map_err(Refusal::Rule)?;
+    settings::check_labels(&created.labels)?;
     if !created.hooks.iter().all(|hook| hook.event.is_fired()) {
         return Err(Refusal::Rule("a hook must be on an event that something sets off"));
     }
@@ -31,7 +32,10 @@ pub(crate) fn check_pins(created: &Created) -> Result<(), &'static str> {
     if !is(created.agent.harness, PluginKind::Harness) {
         return Err("a session's harness must be one of its components, and a harness");
     }
-    if !created.tools.iter().all(|tool| is(tool.component, PluginKind::Tool)) {
+    if !created.tools.iter().all(|tool| tool.component.is_some() != tool.by.is_some()) {
+        return Err("a tool must be of a component, of the host or of a client, and of one of them only");
+    }
+    if !created.tools.iter().all(|tool| tool.component.is_none_or(|index| is(index, PluginKind::Tool))) {
         return Err("a tool must be of one of the session's components, and that a component of tools");
     }
     if !created.hooks.iter().all(|hook| is(hook.component, PluginKind::Hook)) {

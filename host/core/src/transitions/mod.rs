@@ -1,8 +1,8 @@
 //! One family of inputs a file: what is decided on them, and how their entries are folded.
 
-pub mod asking;
 pub(crate) mod call;
 pub mod firing;
+pub(crate) mod gate_hooks;
 pub(crate) mod grants;
 pub(crate) mod hook;
 pub(crate) mod http;
@@ -11,6 +11,7 @@ pub(crate) mod life;
 pub(crate) mod logs;
 pub(crate) mod model;
 pub(crate) mod record;
+pub(crate) mod settings;
 pub(crate) mod step;
 pub(crate) mod turn;
 pub(crate) mod workspace;

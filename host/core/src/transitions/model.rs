@@ -2,14 +2,18 @@
 
 use rewake_wire::Usage;
 
+use super::record::within;
 use super::{Applied, call};
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::error::Refusal;
-use crate::fact::{CallRetried, Fact, ModelCompleted, ModelOutcome, ModelStarted};
+use crate::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
 use crate::limits;
 use crate::money::Usd;
 use crate::session::{CallKind, OpenCall, Session};
+
+const UNKNOWN_COST: Refusal =
+    Refusal::Rule("an attempt that is not known to have ended counts as what it reserved");
 
 /// What a session may still spend, beside what is reserved already; none: as much as it likes.
 pub(crate) fn check_started(session: &Session, body: &ModelStarted) -> Result<(), Refusal> {
@@ -20,11 +24,7 @@ pub(crate) fn check_started(session: &Session, body: &ModelStarted) -> Result<()
 pub(crate) fn check_retried(session: &Session, open: &OpenCall, body: &CallRetried) -> Result<(), Refusal> {
     match &body.why {
         // Nobody knows what the attempt cost that died with its host.
-        None if body.cost != open.reserved => {
-            return Err(Refusal::Rule(
-                "an attempt that is not known to have ended counts as what it reserved",
-            ));
-        }
+        None if body.cost != open.reserved => return Err(UNKNOWN_COST),
         Some(_) if body.n > limits::MODEL_RETRIES_MAX => {
             return Err(Refusal::Rule("the model was asked as often as it may be"));
         }
@@ -34,9 +34,38 @@ pub(crate) fn check_retried(session: &Session, open: &OpenCall, body: &CallRetri
     check_cap(session, others.plus(open.counted).plus(body.cost), body.reserved)
 }
 
+/// What a call is said to have cost that was not made again. What a provider counted of an answer is taken as it is:
+/// an end always fits.
+pub(crate) fn check_completed(open: &OpenCall, body: &ModelCompleted) -> Result<(), Refusal> {
+    if open.died && matches!(body.outcome, ModelOutcome::Completion { .. }) {
+        return Err(Refusal::Rule("an attempt that died with its host has no answer"));
+    }
+    if open.died && body.cost != open.reserved {
+        return Err(UNKNOWN_COST);
+    }
+    let is_not_sent =
+        open.reserved.is_zero() && matches!(body.outcome, ModelOutcome::Budget(_) | ModelOutcome::Denied(_));
+    if is_not_sent && !body.cost.is_zero() {
+        return Err(Refusal::Rule("what was not sent costs nothing"));
+    }
+    Ok(())
+}
+
+/// The beginning of an answer is kept only where somebody was there to see it, and to interrupt it.
+pub(crate) fn check_lost(open: &OpenCall, body: &ModelLost) -> Result<(), Refusal> {
+    let Some(partial) = &body.partial else { return Ok(()) };
+    if body.why != Lost::Interrupted || open.died {
+        return Err(Refusal::Rule("only an interrupted answer has a beginning"));
+    }
+    if partial.text.is_empty() {
+        return Err(Refusal::Rule("the beginning of an answer says something"));
+    }
+    within("bytes of the beginning of an answer", partial.text.len(), limits::SAID_BYTES_MAX)
+}
+
 /// What reserves nothing cannot pass a cap: it is free, or recorded as not sent.
 fn check_cap(session: &Session, committed: Usd, reserved: Usd) -> Result<(), Refusal> {
-    match session.pins().agent.max_usd {
+    match session.max_usd() {
         Some(max) if !reserved.is_zero() && committed.plus(reserved) > max => {
             Err(Refusal::Rule("a model is asked only if its cost is sure to stay within the session's cap"))
         }
@@ -53,10 +82,18 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &ModelStarted)
     Ok(())
 }
 
-pub(crate) fn lost(session: &mut Session, start: u64) -> Applied {
-    let committed = session.calls.get(&start).map_or(Usd::ZERO, OpenCall::committed);
-    call::ended(session, start, CallKind::Model)?;
-    spend(session, committed);
+/// A lost call counts as what it reserved; one whose beginning was seen, as what that cost.
+pub(crate) fn lost(session: &mut Session, body: &ModelLost) -> Applied {
+    let open = session.calls.get(&body.start).copied();
+    call::ended(session, body.start, CallKind::Model)?;
+    let cost = open.map_or(Usd::ZERO, |open| match &body.partial {
+        Some(partial) => open.counted.plus(partial.cost),
+        None => open.committed(),
+    });
+    spend(session, cost);
+    if let Some(partial) = &body.partial {
+        count(session, partial.usage);
+    }
     Ok(())
 }
 

@@ -3,30 +3,33 @@
 
 use rewake_wire::Outcome;
 
-use super::{asking, http, logs, model};
+use super::{gate_hooks, http, logs, model, turn};
 use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{CUSTOM, CallRetried, Fact, HookEvent, SessionTitled, ToolStarted, ToolsRequested};
 use crate::limits;
-use crate::session::{CallKind, Session, Step};
+use crate::session::{CallKind, OpenCall, Session, Step};
 
 /// Decides whether a fact may be recorded.
 pub(crate) fn record(session: &Session, mut draft: Draft) -> Result<Decision, Refusal> {
     match &draft.fact {
         Fact::SnapshotTaken(_) => {}
         Fact::HookStarted(body) if body.source.is_some() || draft.place.step == 0 => {
-            asking::fired(session, draft.place, body)?;
+            gate_hooks::fired(session, draft.place, body)?;
         }
-        Fact::HookVerdict(body) if draft.place.step == 0 => asking::judged(session, draft.place, body)?,
-        Fact::TurnWaiting(body) => asking::waits(session, draft.place, body)?,
+        Fact::HookVerdict(body) if draft.place.step == 0 => gate_hooks::judged(session, draft.place, body)?,
+        Fact::TurnWaiting(body) => gate_hooks::waits(session, draft.place, body)?,
         // Diagnostics of a hook that the session itself asks.
         Fact::LogLines(_) if draft.place.step == 0 => {}
         Fact::CallRetried(body) if draft.place.step == 0 => retried(session, draft.place, body)?,
         fact => {
             let step = in_open_step(session, draft.place)?;
             of_step(session, step, draft.place, fact)?;
+            if let Fact::AgentMessage(said) = &mut draft.fact {
+                said.of = turn::answer_said(step, &said.parts);
+            }
         }
     }
     if let Fact::LogLines(said) = draft.fact {
@@ -77,25 +80,29 @@ fn of_step(session: &Session, step: &Step, place: Place, fact: &Fact) -> Result<
             shallow(&custom.data)
         }
         Fact::ModelStarted(body) => model::check_started(session, body),
-        Fact::ModelCompleted(body) => is_kind(session, body.start, place, CallKind::Model),
-        Fact::ModelLost(body) => is_kind(session, body.start, place, CallKind::Model),
+        Fact::ModelCompleted(body) => {
+            model::check_completed(is_kind(session, body.start, place, CallKind::Model)?, body)
+        }
+        Fact::ModelLost(body) => {
+            model::check_lost(is_kind(session, body.start, place, CallKind::Model)?, body)
+        }
         Fact::HttpStarted(body) => http::started(session, step, place, body),
         Fact::HttpCompleted(body) => match body.start {
-            Some(start) => is_kind(session, start, place, CallKind::Http),
+            Some(start) => is_kind(session, start, place, CallKind::Http).map(drop),
             None => http::refused(step, place, body),
         },
-        Fact::HttpLost(body) => is_kind(session, body.start, place, CallKind::Http),
+        Fact::HttpLost(body) => is_kind(session, body.start, place, CallKind::Http).map(drop),
         Fact::ToolsRequested(body) => requested(session, body),
         Fact::ToolStarted(body) => tool_started(session, step, place, body),
         Fact::ToolCompleted(body) => match body.start {
-            Some(start) => is_kind(session, start, place, CallKind::Tool),
+            Some(start) => is_kind(session, start, place, CallKind::Tool).map(drop),
             None => refused(step, place, body.outcome),
         },
-        Fact::ToolLost(body) => is_kind(session, body.start, place, CallKind::Tool),
+        Fact::ToolLost(body) => is_kind(session, body.start, place, CallKind::Tool).map(drop),
         Fact::CallRetried(body) => retried(session, place, body),
-        Fact::HookStarted(body) => asking::asked(session, step, place, body),
-        Fact::HookVerdict(body) => asking::judged(session, place, body),
-        Fact::QuestionAsked(body) => asking::question(step, place, body),
+        Fact::HookStarted(body) => gate_hooks::asked(session, step, place, body),
+        Fact::HookVerdict(body) => gate_hooks::judged(session, place, body),
+        Fact::QuestionAsked(body) => gate_hooks::question(session, step, place, body),
         _ => Err(Refusal::Rule("a step may not record that")),
     }
 }
@@ -130,7 +137,7 @@ fn starts(fact: &Fact) -> bool {
         )
 }
 
-fn within(what: &'static str, got: usize, max: usize) -> Result<(), Refusal> {
+pub(super) fn within(what: &'static str, got: usize, max: usize) -> Result<(), Refusal> {
     if got > max { Err(Refusal::Limit { what, got: got as u64, max: max as u64 }) } else { Ok(()) }
 }
 
@@ -189,7 +196,7 @@ fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted
     if at(step, place.ordinal).any(|entry| begun(&entry)) {
         return Err(Refusal::Rule("the use was started or refused before"));
     }
-    let arguments = asking::let_pass(session, step, place, requested, pin, &body.verdicts)?;
+    let arguments = gate_hooks::let_pass(session, step, place, requested, pin, &body.verdicts)?;
     if arguments == body.arguments { Ok(()) } else { Err(ASKED) }
 }
 
@@ -203,13 +210,13 @@ fn refused(step: &Step, place: Place, outcome: Outcome) -> Result<(), Refusal> {
     }
     match outcome {
         Outcome::Denied | Outcome::Error => Ok(()),
+        Outcome::Ok if gate_hooks::is_answered_by_client(step, place) => Ok(()),
         _ => Err(Refusal::Rule("a tool that was not started can only have been refused")),
     }
 }
 
 fn retried(session: &Session, place: Place, body: &CallRetried) -> Result<(), Refusal> {
-    is_open(session, body.start, place)?;
-    let call = &session.calls[&body.start];
+    let call = is_open(session, body.start, place)?;
     if !call.effect.is_repeatable() {
         return Err(Refusal::Rule("a call of class `once` is never repeated"));
     }
@@ -228,14 +235,12 @@ fn retried(session: &Session, place: Place, body: &CallRetried) -> Result<(), Re
     }
 }
 
-pub(super) fn is_open(session: &Session, start: u64, place: Place) -> Result<(), Refusal> {
-    match session.calls.get(&start) {
-        Some(call) if call.place == place => Ok(()),
-        _ => Err(Refusal::Rule("an end needs an open start at the same place")),
-    }
+pub(super) fn is_open(session: &Session, start: u64, place: Place) -> Result<&OpenCall, Refusal> {
+    let open = session.calls.get(&start).filter(|call| call.place == place);
+    open.ok_or(Refusal::Rule("an end needs an open start at the same place"))
 }
 
-fn is_kind(session: &Session, start: u64, place: Place, kind: CallKind) -> Result<(), Refusal> {
-    is_open(session, start, place)?;
-    if session.calls[&start].kind == kind { Ok(()) } else { Err(Refusal::Rule("an end of another kind")) }
+fn is_kind(session: &Session, start: u64, place: Place, kind: CallKind) -> Result<&OpenCall, Refusal> {
+    let open = is_open(session, start, place)?;
+    if open.kind == kind { Ok(open) } else { Err(Refusal::Rule("an end of another kind")) }
 }

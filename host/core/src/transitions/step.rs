@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Applied, asking, inbox, logs, turn};
+use super::{Applied, gate_hooks, inbox, logs, turn};
 use crate::decide::{Decision, StepEnd, StepOutcome};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    Fact, Next, Observed, Scope, SessionFailed, StepAborted, StepCompleted, StepInput, StepObserved,
-    StepRerun, StepStarted,
+    AgentMessage, Fact, Next, Observed, Scope, SessionFailed, StepAborted, StepCompleted, StepInput,
+    StepObserved, StepRerun, StepStarted,
 };
 use crate::limits;
 use crate::session::{Session, Step};
@@ -31,10 +31,10 @@ pub(crate) fn end(session: &Session, end: StepEnd) -> Result<Decision, Refusal> 
             }
             check_next(session, &next)?;
             entries.push(Draft::agent(place, StepCompleted { next: next.clone(), state, calls }));
-            entries.extend(turn::follow(session, turn, &next));
+            entries.extend(turn::follow(session, turn, &next, &end.rows));
         }
         StepOutcome::Broken { how, scope, code, detail } => {
-            let mut failure = turn::fail(session, turn, how, scope, &code, &detail);
+            let mut failure = turn::fail(session, turn, how, scope, &code, &detail, &end.rows);
             if scope == Scope::Session {
                 let last = failure.len() - 1;
                 let why = "the session failed";
@@ -92,11 +92,11 @@ fn check_next(session: &Session, next: &Next) -> Result<(), Refusal> {
                 limits::ID_BYTES_MAX
             )));
         }
-        if question.id.starts_with(asking::ASK) {
+        if question.id.starts_with(gate_hooks::ASK) {
             return Err(Refusal::Conflict(format!(
                 "the question's id {:?} begins with {:?}, as only those of hooks do",
                 question.id,
-                asking::ASK
+                gate_hooks::ASK
             )));
         }
         if session.questions.contains(&question.id) || !seen.insert(&question.id) {
@@ -119,6 +119,11 @@ pub(crate) fn keep_for_replay(session: &mut Session, entry: &Entry, share: impl 
             // A replay claims neither: a step that got no further may have left them in every run of it.
             step.progressed |= !matches!(entry.fact, Fact::CallRetried(_) | Fact::LogLines(_));
             step.ordinals = step.ordinals.max(entry.place.ordinal);
+            step.unsaid = match &entry.fact {
+                Fact::ModelCompleted(body) if body.answer().is_some() => Some(step.entries.len()),
+                Fact::AgentMessage(AgentMessage { of: Some(_), .. }) => None,
+                _ => step.unsaid,
+            };
             step.entries.push(share());
         }
     }
@@ -152,6 +157,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, body: &StepStarted) 
         started_seq: entry.seq,
         fixed: body.clone(),
         entries: Vec::new(),
+        unsaid: None,
         ordinals: 0,
         reruns: 0,
         progressed: false,
@@ -174,6 +180,7 @@ pub(crate) fn rerun(session: &mut Session, body: &StepRerun) -> Applied {
     step.excused = false;
     session.load.stepped = true;
     session.load.crashed = 0;
+    session.calls.values_mut().for_each(|call| call.died = true);
     Ok(())
 }
 

@@ -1,14 +1,16 @@
 //! Turns: opening, going on, waiting, ending. `advance` is the one place that says what is due.
 
+use rewake_wire::Part;
+
 use super::{Applied, firing, hook, inbox};
-use crate::command::Command;
+use crate::command::{Command, Row};
 use crate::decide::{Advance, Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    AgentMessage, Asker, Ending, Fact, HookEvent, HttpLost, Lost, ModelLost, Next, QuestionAsked,
-    QuestionWithdrawn, Scope, StepAborted, StepInput, StepRerun, StepStarted, ToolLost, TurnCompleted,
-    TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
+    AgentMessage, Asker, Ending, Fact, HookEvent, HttpLost, Lost, ModelContent, ModelLost, Next,
+    QuestionAsked, QuestionWithdrawn, Scope, StepAborted, StepInput, StepRerun, StepStarted, ToolLost,
+    TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, Unfinished, WaitOn,
 };
 use crate::ids::{Digest, Timestamp};
 use crate::limits;
@@ -31,26 +33,26 @@ pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, R
     }
     let Some(turn) = &session.turn else { return Ok(open(session, &advance, &rows)) };
     if let Some(reason) = &turn.ending {
-        return Ok(end_by_hook(session, turn, reason));
+        return Ok(end_by_hook(session, turn, reason, &rows));
     }
     if advance.running {
         return Ok(Decision::then(Then::Idle(None)));
     }
     let firings = firing::due(session);
     if !firings.is_empty() && !is_idle(session, turn, &advance) {
-        return Ok(fire(session, turn, firings));
+        return Ok(fire(session, turn, firings, &rows));
     }
     if let Some(step) = &turn.step {
         // A call of it waits for a person: then it is not run again before the answer is there (R10).
         return Ok(match &turn.waiting {
             Some(_) if !session.questions.is_empty() => Decision::then(Then::Idle(None)),
-            _ => go_on_with(session, turn, step, &advance),
+            _ => go_on_with(session, turn, step, &advance, &rows),
         });
     }
     if let Some(why) =
         turn.blocked.as_ref().filter(|_| turn.steps == 0 && session.pending.messages.is_empty())
     {
-        let failure = fail(session, turn, Ending::Failed, Scope::Turn, "prompt_blocked", why);
+        let failure = fail(session, turn, Ending::Failed, Scope::Turn, "prompt_blocked", why, &rows);
         return Ok(Decision::append(failure));
     }
     if let Some(WaitOn::Time { on_message: true, .. }) = &turn.waiting {
@@ -64,11 +66,11 @@ pub(crate) fn advance(session: &Session, advance: Advance) -> Result<Decision, R
     if !session.calls.is_empty() {
         return Err(Refusal::Rule("the turn cannot go on while a call is open that is no step's"));
     }
-    Ok(next_step(session, turn, &advance))
+    Ok(next_step(session, turn, &advance, &rows))
 }
 
 /// No turn is open: messages open one.
-fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> Decision {
+fn open(session: &Session, advance: &Advance, rows: &[Row]) -> Decision {
     if advance.running {
         return Decision::then(Then::Idle(None));
     }
@@ -84,17 +86,20 @@ fn open(session: &Session, advance: &Advance, rows: &[crate::command::Row]) -> D
 }
 
 /// A hook ends the turn, whatever else was decided (hooks.md).
-fn end_by_hook(session: &Session, turn: &Turn, reason: &str) -> Decision {
+fn end_by_hook(session: &Session, turn: &Turn, reason: &str, rows: &[Row]) -> Decision {
     let mut entries = closings(session, Ending::Interrupted, reason);
     let reason = Some(limits::cut(reason, limits::DETAIL_BYTES_MAX));
-    entries.push(Draft::system(
-        Place::turn(turn.number),
-        TurnInterrupted { usage: turn.usage, cost: cost(session, turn), reason },
-    ));
+    entries.push(interrupted(session, turn, reason, inbox::count(session, rows)));
     Decision { entries, drops_guest: true, then: Then::Again }
 }
 
-fn fire(session: &Session, turn: &Turn, firings: Vec<firing::Firing>) -> Decision {
+/// The last entry of a turn that a person or a hook ends.
+pub(crate) fn interrupted(session: &Session, turn: &Turn, reason: Option<String>, pending: u32) -> Draft {
+    let body = TurnInterrupted { usage: turn.usage, cost: cost(session, turn), reason, pending };
+    Draft::system(Place::turn(turn.number), body)
+}
+
+fn fire(session: &Session, turn: &Turn, firings: Vec<firing::Firing>, rows: &[Row]) -> Decision {
     let crashed = session.load.crashed;
     if crashed <= limits::CRASHED_LOADS_MAX {
         return Decision::then(Then::Fire(firings));
@@ -102,10 +107,10 @@ fn fire(session: &Session, turn: &Turn, firings: Vec<firing::Firing>) -> Decisio
     let detail = format!(
         "the session was loaded {crashed} times without coming to a step; a hook of SessionStart may kill its host"
     );
-    Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "loads", &detail))
+    Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "loads", &detail, rows))
 }
 
-fn go_on_with(session: &Session, turn: &Turn, step: &Step, advance: &Advance) -> Decision {
+fn go_on_with(session: &Session, turn: &Turn, step: &Step, advance: &Advance, rows: &[Row]) -> Decision {
     if advance.ready {
         return Decision::then(Then::RunStep);
     }
@@ -118,7 +123,7 @@ fn go_on_with(session: &Session, turn: &Turn, step: &Step, advance: &Advance) ->
         let detail = format!(
             "the step was begun {again} times without adding an entry; what kills its host must not be tried for ever"
         );
-        return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "reruns", &detail));
+        return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "reruns", &detail, rows));
     }
     let place = Place::step(turn.number, step.number);
     Decision::append(vec![Draft::system(place, StepRerun { again })])
@@ -151,7 +156,7 @@ pub(crate) fn rests(session: &Session, now: Timestamp) -> bool {
     }
 }
 
-fn next_step(session: &Session, turn: &Turn, advance: &Advance) -> Decision {
+fn next_step(session: &Session, turn: &Turn, advance: &Advance, rows: &[Row]) -> Decision {
     if is_idle(session, turn, advance) {
         let until = match &turn.waiting {
             Some(WaitOn::Time { until, .. }) => *until,
@@ -160,11 +165,11 @@ fn next_step(session: &Session, turn: &Turn, advance: &Advance) -> Decision {
         return Decision::then(Then::Idle(until));
     }
     if turn.after == Some(Next::Done) && !(turn.stop.blocked && turn.stop.rounds < limits::STOP_ROUNDS_MAX) {
-        return Decision::append(vec![complete(turn)]);
+        return Decision::append(vec![complete(session, turn, rows)]);
     }
     if turn.steps >= limits::TURN_STEPS_MAX {
         let detail = format!("a turn has at most {} steps", limits::TURN_STEPS_MAX);
-        return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "steps", &detail));
+        return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "steps", &detail, rows));
     }
     let pins = session.pins();
     let harness = &pins.components[pins.agent.harness as usize];
@@ -186,7 +191,7 @@ pub(crate) fn closings(session: &Session, how: Ending, detail: &str) -> Vec<Draf
     for (start, call) in &session.calls {
         let fact: Fact = match call.kind {
             CallKind::Tool => ToolLost { start: *start, why: Lost::Interrupted }.into(),
-            CallKind::Model => ModelLost { start: *start, why: Lost::Interrupted }.into(),
+            CallKind::Model => ModelLost::new(*start, Lost::Interrupted).into(),
             CallKind::Http => HttpLost { start: *start, why: Lost::Interrupted, refused: None }.into(),
             CallKind::Hook(hook) => hook::lost(session, *start, hook, "the turn ended while it ran").into(),
         };
@@ -216,27 +221,31 @@ pub(crate) fn fail(
     scope: Scope,
     code: &str,
     detail: &str,
+    rows: &[Row],
 ) -> Vec<Draft> {
     let mut entries = closings(session, how, detail);
+    // What fails with its session answers every row.
+    let pending = if scope == Scope::Turn { inbox::count(session, rows) } else { 0 };
     let body = TurnFailed {
         scope,
         code: limits::cut(code, limits::CODE_BYTES_MAX),
         detail: limits::cut(detail, limits::DETAIL_BYTES_MAX),
         usage: turn.usage,
         cost: cost(session, turn),
+        pending,
     };
     entries.push(Draft::system(Place::turn(turn.number), body));
     entries
 }
 
 /// What a completed step's wish makes of its turn.
-pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next) -> Vec<Draft> {
+pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next, rows: &[Row]) -> Vec<Draft> {
     let place = Place::turn(turn.number);
     match next {
         Next::More => vec![],
         // Stop hooks are asked before the turn is complete.
         Next::Done if firing::has(session, HookEvent::Stop) => vec![],
-        Next::Done => vec![complete(turn)],
+        Next::Done => vec![complete(session, turn, rows)],
         Next::Ask(questions) => {
             let asked = questions.iter().map(|question| {
                 Draft::agent(place, QuestionAsked { question: question.clone(), by: Asker::Harness })
@@ -251,20 +260,44 @@ pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next) -> Vec<Draft> 
     }
 }
 
-fn complete(turn: &Turn) -> Draft {
-    let body = TurnCompleted { steps: turn.steps, usage: turn.usage, cost: turn.spent };
+/// What no step was told opens the next turn, as what is not taken in does.
+fn complete(session: &Session, turn: &Turn, rows: &[Row]) -> Draft {
+    let left = u32::try_from(session.pending.messages.len()).unwrap_or(u32::MAX);
+    let pending = left.saturating_add(inbox::count(session, rows));
+    let body = TurnCompleted { steps: turn.steps, usage: turn.usage, cost: turn.spent, pending };
     Draft::system(Place::turn(turn.number), body)
 }
 
-/// Keeps the agent's last words, if a Stop hook will want them.
+/// The call whose answer a message says: that of the newest answer in its step, if no message said it before.
+pub(crate) fn answer_said(step: &Step, parts: &[Part]) -> Option<u64> {
+    let Fact::ModelCompleted(body) = &step.entries.get(step.unsaid?)?.fact else { return None };
+    let said = || parts.iter().filter_map(Part::as_text);
+    let answered = || {
+        body.answer().unwrap_or_default().iter().filter_map(|content| match content {
+            ModelContent::Part(part) => part.as_text(),
+            _ => None,
+        })
+    };
+    let bytes = |text: &str| text.len();
+    let is_same = answered().any(|text| !text.is_empty())
+        && said().map(bytes).sum::<usize>() == answered().map(bytes).sum::<usize>()
+        && said().flat_map(str::bytes).eq(answered().flat_map(str::bytes));
+    is_same.then_some(body.start)
+}
+
+/// Checks which answer it says, and keeps the agent's last words, if a Stop hook will want them.
 pub(crate) fn said(session: &mut Session, body: &AgentMessage) -> Applied {
+    if let Some(of) = body.of {
+        let entries = session.open_step().map(|(_, step)| step.entries.as_slice()).unwrap_or_default();
+        let is_it = |fact: &Fact| matches!(fact, Fact::ModelCompleted(answer) if answer.start == of && answer.answer().is_some());
+        if !entries.iter().rev().any(|entry| is_it(&entry.fact)) {
+            return Err("it is of an answer that its step does not have");
+        }
+    }
     if !firing::has(session, HookEvent::Stop) {
         return Ok(());
     }
-    let texts = body.parts.iter().filter_map(|part| match part {
-        rewake_wire::Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
+    let texts = body.parts.iter().filter_map(Part::as_text);
     let text = texts.collect::<Vec<_>>().join("\n");
     open_turn(session)?.said = Some(limits::cut_chars(&text, limits::HOOK_TEXT_CHARS_MAX));
     Ok(())

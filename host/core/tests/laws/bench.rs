@@ -6,8 +6,8 @@ use rewake_core::command::{Command, Row};
 use rewake_core::decide::{Advance, Decision, Input, LoadInput, StepEnd, StepOutcome};
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{
-    Decision as Verdict, Fact, FileAudit, HookEvent, HookStarted, HookVerdict, ModelStarted, Next,
-    RequestedUse, StepStarted, ToolCompleted, ToolStarted, ToolsRequested, TurnStarted, UserMessage,
+    Decision as Verdict, Fact, HookEvent, HookStarted, HookVerdict, ModelStarted, Next, RequestedUse,
+    StepStarted, ToolCompleted, ToolStarted, ToolsRequested, TurnStarted, UserMessage,
 };
 use rewake_core::ids::{Digest, HostId, Timestamp};
 use rewake_core::money::Usd;
@@ -258,15 +258,5 @@ pub(crate) fn refused(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &
 
 /// A use's end.
 pub(crate) fn completed(start: Option<u64>, outcome: Outcome) -> ToolCompleted {
-    ToolCompleted {
-        start,
-        outcome,
-        parts: vec![],
-        contexts: vec![],
-        ms: 0,
-        cut_bytes: 0,
-        audit: FileAudit::default(),
-        http: vec![],
-        withheld: vec![],
-    }
+    ToolCompleted::new(start, outcome, vec![])
 }

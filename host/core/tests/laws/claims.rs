@@ -90,7 +90,7 @@ fn an_attempt_s_reservation_is_the_newest() {
     let reserved = Usd::from_nanos;
     let started: Fact = ModelStarted { reserved: reserved(5), ..model_started() }.into();
     let retried = |n, nanos| CallRetried { reserved: reserved(nanos), ..CallRetried::again(11, n) };
-    let lost: Fact = ModelLost { start: 11, why: Lost::Limit }.into();
+    let lost: Fact = ModelLost::new(11, Lost::Limit).into();
     let of = |facts: Vec<Fact>| {
         recorded("model.complete", facts.into_iter().map(|fact| (0, fact)).collect()).reserved()
     };
@@ -110,7 +110,7 @@ fn a_call_is_known_by_its_first_entry() {
         (ToolsRequested { uses: vec![] }.into(), "tools.call"),
         (hook_started(GUARD, bound("send")).into(), "http.fetch"),
         (refused.into(), "http.fetch"),
-        (AgentMessage { parts: vec![] }.into(), "session.say"),
+        (AgentMessage::new(vec![]).into(), "session.say"),
         (AgentTitle { title: "t".into() }.into(), "session.set-title"),
         (custom.into(), "session.emit"),
     ];

@@ -31,7 +31,7 @@ fn entry(session: &Session, place: Place, fact: impl Into<Fact>) -> Entry {
 }
 
 fn turn_completed() -> TurnCompleted {
-    TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO }
+    TurnCompleted { steps: 1, ..TurnCompleted::default() }
 }
 
 fn step_completed() -> StepCompleted {
@@ -99,12 +99,7 @@ fn turns_are_numbered_and_one_at_a_time() {
     let none = "no turn is open";
     let loaded = Bench::loaded();
     corrupt(&loaded, Place::turn(1), turn_completed(), none);
-    corrupt(
-        &loaded,
-        Place::turn(1),
-        TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None },
-        none,
-    );
+    corrupt(&loaded, Place::turn(1), TurnInterrupted::default(), none);
     corrupt(&loaded, Place::turn(1), TurnSteered { commands: vec![] }, none);
     corrupt(&loaded, Place::turn(1), asked("q"), none);
     let mut ended = Bench::loaded();
@@ -145,6 +140,7 @@ fn a_turn_ends_with_nothing_open() {
         detail: String::new(),
         usage: Usage::default(),
         cost: Usd::ZERO,
+        pending: 0,
     };
     corrupt(&bench, place, failed, open);
     bench.add(place, QuestionWithdrawn { id: "q".into() }).unwrap();
@@ -204,7 +200,7 @@ fn a_call_ends_once_and_as_what_it_is() {
         ms: 0,
     };
     corrupt(&bench, USE, lost(start + 1), unknown);
-    corrupt(&bench, USE, ModelLost { start, why: Lost::Host }, other);
+    corrupt(&bench, USE, ModelLost::new(start, Lost::Host), other);
     corrupt(&bench, USE, answered(start), other);
     bench.add(USE, lost(start)).unwrap();
     corrupt(&bench, USE, lost(start), unknown);

@@ -45,7 +45,7 @@ fn an_interrupt_closes_what_is_open_as_what_it_is() {
     let (tool, start) = Bench::started("put");
     let mut cases: Vec<(Bench, Fact)> = vec![(tool, ToolLost { start, why }.into())];
     let (model, start) = Bench::asking();
-    cases.push((model, ModelLost { start, why }.into()));
+    cases.push((model, ModelLost::new(start, why).into()));
     let mut http = Bench::in_step();
     let digest = Digest::of(b"request");
     let (method, url) = ("GET".to_owned(), "https://example.com/".to_owned());
@@ -103,7 +103,7 @@ fn what_is_unfinished_reaches_back_to_what_nobody_was_told_of() {
 #[test]
 fn the_agent_s_last_words_are_kept_for_stop_hooks_only() {
     let json = Part::Json { json: "{}".into() };
-    let say = |text: &str| AgentMessage { parts: vec![Part::text(text), json.clone(), Part::text("b")] };
+    let say = |text: &str| AgentMessage::new(vec![Part::text(text), json.clone(), Part::text("b")]);
     for (bench, keeps) in [(Bench::in_step(), false), (with_stop_hook(Bench::in_step()), true)] {
         let mut bench = bench;
         let said = |bench: &Bench| bench.session.turn.as_ref().and_then(|turn| turn.said.clone());

@@ -11,8 +11,7 @@ use rewake_core::ids::Digest;
 use rewake_core::limits::{
     MARKER_LEVELS_MAX, RETRIES_MAX, SAID_BYTES_MAX, SESSION_ENTRIES_MAX, TOOL_INPUTS_BYTES_MAX, USES_MAX,
 };
-use rewake_core::money::Usd;
-use rewake_wire::{Outcome, Usage};
+use rewake_wire::Outcome;
 
 use crate::bench::{
     Bench, STEP, USE, arguments, bound, completed, hook_started, model_started, refused, tool_started,
@@ -110,7 +109,7 @@ fn an_end_needs_its_start() {
     let lost = |start| ToolLost { start, why: Lost::Limit };
     refused(&bench, USE, completed(Some(start + 1), Outcome::Ok), NO_START);
     refused(&bench, USE.at_index(1), completed(Some(start), Outcome::Ok), NO_START);
-    refused(&bench, USE, ModelLost { start, why: Lost::Limit }, OTHER_KIND);
+    refused(&bench, USE, ModelLost::new(start, Lost::Limit), OTHER_KIND);
     refused(&bench, USE, verdict(start, GUARD, Verdict::Allow, bound("put")), OTHER_KIND);
     bench.record(USE, lost(start)).unwrap();
     refused(&bench, USE, lost(start), NO_START);
@@ -189,7 +188,7 @@ fn a_request_names_few_uses_and_hooks_that_exist() {
 
 #[test]
 fn facts_belong_to_the_open_step() {
-    let say = || AgentMessage { parts: vec![] };
+    let say = || AgentMessage::new(vec![]);
     let bench = Bench::in_step();
     for place in [
         Place::default(),
@@ -209,7 +208,7 @@ fn facts_belong_to_the_open_step() {
 fn a_step_may_not_record_what_is_not_its_own() {
     let bench = Bench::in_step();
     let forbidden = "a step may not record that";
-    refused(&bench, STEP, TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO }, forbidden);
+    refused(&bench, STEP, TurnCompleted { steps: 1, ..TurnCompleted::default() }, forbidden);
     refused(&bench, STEP, SessionStopped { reason: String::new() }, forbidden);
     refused(&bench, STEP, StepRerun { again: 0 }, forbidden);
     refused(&bench, STEP, bench.step_started(), forbidden);
@@ -232,13 +231,13 @@ fn a_full_journal_takes_ends_and_no_starts() {
     let starts: [Fact; 4] = [
         model_started().into(),
         ToolsRequested { uses: vec![] }.into(),
-        AgentMessage { parts: vec![] }.into(),
+        AgentMessage::new(vec![]).into(),
         Custom { kind: "custom.note".into(), data: serde_json::Value::Null }.into(),
     ];
     for fact in starts {
         assert_eq!(bench.record(next, fact.clone()), Err(full.clone()), "{fact:?}");
     }
-    bench.record(USE, ModelLost { start, why: Lost::Limit }).unwrap();
+    bench.record(USE, ModelLost::new(start, Lost::Limit)).unwrap();
 }
 
 #[test]
@@ -297,7 +296,7 @@ fn a_marker_is_no_deeper_than_its_snapshot_can_be_read() {
 
 #[test]
 fn what_a_guest_says_and_asks_for_is_bounded() {
-    let say = |bytes: usize| AgentMessage { parts: vec![rewake_wire::Part::text("x".repeat(bytes))] };
+    let say = |bytes: usize| AgentMessage::new(vec![rewake_wire::Part::text("x".repeat(bytes))]);
     let call = |bytes: usize| {
         let one = rewake_core::fact::RequestedUse {
             id: "i".repeat(5),

@@ -233,7 +233,7 @@ fn only_hooks_ask_under_the_names_of_hooks() {
     bench.judge(GUARD, Verdict::Ask, bound("send"));
     let question = Question { id: "sure".into(), text: "May it?".into(), choices: vec![], schema: None };
     let asked = bench.record(USE, QuestionAsked { question, by: Asker::Hook(GUARD) });
-    assert_eq!(asked, Err(Refusal::Rule("a hook's question is named after its place")));
+    assert_eq!(asked, Err(Refusal::Rule("a question about a use is named after its place")));
 }
 
 /// What an overridden Stop hook wanted is no business of the next turn; what it added is told all the same.
@@ -287,7 +287,7 @@ fn nothing_starts_once_a_hook_ends_the_turn() {
     let seq = bench.record(USE, body).unwrap();
     let next = Place { ordinal: 2, ..USE };
     let model = model_started();
-    let say = AgentMessage { parts: vec![Part::text("still here")] };
+    let say = AgentMessage::new(vec![Part::text("still here")]);
     for (place, fact) in [
         (USE, Fact::from(tool_started("send", vec![seq]))),
         (next, hook_started(GUARD, bound("send")).into()),

@@ -54,7 +54,7 @@ fn a_request_is_started_and_ended_once() {
     let start = bench.record(USE, started("GET", Effect::Pure)).unwrap();
     refused(&bench, USE, started("GET", Effect::Pure), BEGUN);
     refused(&bench, USE, completed(None, HttpOutcome::Denied("no".into())), BEGUN);
-    refused(&bench, USE, ModelLost { start, why: Lost::Host }, "an end of another kind");
+    refused(&bench, USE, ModelLost::new(start, Lost::Host), "an end of another kind");
     bench.record(USE, completed(Some(start), HttpOutcome::TimedOut)).unwrap();
     assert!(bench.session.calls.is_empty());
     refused(

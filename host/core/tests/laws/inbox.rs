@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use rewake_core::command::Command;
-use rewake_core::fact::Fact;
+use rewake_core::command::{Command, Row};
+use rewake_core::decide::{Input, StepEnd, StepOutcome};
+use rewake_core::entry::{Draft, Place};
+use rewake_core::fact::{Ending, Fact, Next, Scope, TurnSteered, UserMessage};
 use rewake_core::limits::{BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, ended};
 use crate::world::World;
+use rewake_core::decide;
+use rewake_wire::Sender;
 
 pub(crate) fn every_row_is_taken_once(world: &World) {
     let mut taken: BTreeMap<u64, u32> = BTreeMap::new();
@@ -127,4 +131,50 @@ fn a_turn_takes_in_a_batch_and_leaves_the_rest() {
         };
         assert_eq!(body.commands, (1..=taken as u64).collect::<Vec<_>>());
     }
+}
+
+/// What the last entry of a turn's end says waits.
+fn pending(entries: &[Draft]) -> Option<u32> {
+    match &entries.last()?.fact {
+        Fact::TurnCompleted(body) => Some(body.pending),
+        Fact::TurnInterrupted(body) => Some(body.pending),
+        Fact::TurnFailed(body) => Some(body.pending),
+        _ => None,
+    }
+}
+
+/// A client is told once that there is nothing more to do: where a turn's end says that nothing waits.
+#[test]
+fn a_turn_s_end_counts_the_messages_that_open_the_next() {
+    let sent = || vec![message("a"), message("b"), message("c")];
+    let with = |last: Vec<Command>| [sent(), last].concat();
+    for (last, expected) in [
+        (vec![Command::Interrupt { turn: 1 }], 3),
+        (vec![Command::Interrupt { turn: 1 }, Command::Cancel { target: 3 }], 2),
+        (vec![Command::Promote { target: 4, turn: Some(1) }], 3),
+        (vec![stop()], 0),
+    ] {
+        let decision = Bench::in_step().due(with(last.clone()));
+        assert_eq!(pending(&decision.entries), Some(expected), "{last:?}");
+    }
+    let step_ends = |bench: &Bench, outcome: StepOutcome, rows: &[Row]| {
+        let end = StepEnd { outcome, rows: rows.to_vec(), ..ended(Next::Done) };
+        pending(&decide(&bench.session, Input::StepEnd(end)).unwrap().entries)
+    };
+    let mut bench = Bench::in_step();
+    let rows = bench.sent(sent());
+    let broken = |scope| {
+        let (code, detail) = ("own".into(), String::new());
+        StepOutcome::Broken { how: Ending::Failed, scope, code, detail }
+    };
+    assert_eq!(step_ends(&bench, ended(Next::Done).outcome, &rows), Some(3));
+    assert_eq!(step_ends(&bench, ended(Next::Done).outcome, &[]), Some(0));
+    assert_eq!(step_ends(&bench, broken(Scope::Turn), &rows), Some(3));
+    assert_eq!(step_ends(&bench, broken(Scope::Session), &rows), Some(0), "they are all answered");
+    // One that was taken in and that no step was told opens the next turn too, unless this one ends badly.
+    let steered = UserMessage { n: 2, sender: Sender::System, parts: vec![rewake_wire::Part::text("a")] };
+    bench.add(Place::turn(1), steered).unwrap();
+    bench.add(Place::turn(1), TurnSteered { commands: vec![2] }).unwrap();
+    assert_eq!(step_ends(&bench, ended(Next::Done).outcome, &rows), Some(3));
+    assert_eq!(step_ends(&bench, broken(Scope::Turn), &rows), Some(2));
 }

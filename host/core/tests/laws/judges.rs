@@ -70,7 +70,7 @@ const NOT_ENDED: &str = "the use has not ended in the way that the hook hears of
 const NOT_FIRST: &str = "a hook that may replace what is judged has not answered yet";
 const NONE: &str = "the hook is none of those that must judge the use";
 const NOT_PASSED: &str = "a hook that must judge the use has not let it pass";
-const UNWANTED: &str = "no hook wants a person to be asked about that";
+const UNWANTED: &str = "nothing wants a person to be asked about that";
 
 #[test]
 fn a_request_names_each_hook_for_what_it_is_for() {
@@ -272,7 +272,7 @@ fn a_person_is_asked_once_and_only_because_a_hook_wants_it() {
 
 #[test]
 fn a_turn_waits_inside_of_a_step_for_what_its_hooks_asked() {
-    let why = "a turn waits inside of a step only for the questions of hooks";
+    let why = "a turn waits inside of a step only for questions about its calls";
     let waits = |ids: &[String]| TurnWaiting { on: WaitOn::Answers(ids.to_vec()) };
     let mut bench = requested(&[GUARD], &[]);
     refused(&bench, Place::turn(1), waits(&[]), why);

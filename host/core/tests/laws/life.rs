@@ -2,7 +2,7 @@
 //! end, however long a guest's last words are.
 
 use rewake_core::decide::{Input, LoadInput, StepEnd, StepOutcome};
-use rewake_core::fact::{Created, Ending, Fact, Next, PluginKind, Question, Scope};
+use rewake_core::fact::{Created, Ending, Fact, Next, PluginKind, Provider, Question, Scope};
 use rewake_core::ids::HostId;
 use rewake_core::limits::{
     CODE_BYTES_MAX, DETAIL_BYTES_MAX, ID_BYTES_MAX, QUESTION_BYTES_MAX, QUESTIONS_MAX,
@@ -54,12 +54,16 @@ fn a_session_is_created_once_and_of_what_it_has() {
     assert_eq!(refusal(&loaded, create(|_| {})), "session ses_laws exists already");
     let harness = "a session's harness must be one of its components, and a harness";
     let tool = "a tool must be of one of the session's components, and that a component of tools";
+    let provider = "a tool must be of a component, of the host or of a client, and of one of them only";
     let hook = "a hook must be one of the session's components, and a hook";
     for (change, why) in [
         ((|created| created.agent.harness = 9) as fn(&mut Created), harness),
         (|created| created.agent.harness = 1, harness),
         (|created| created.components[0].kind = PluginKind::Tool, harness),
-        (|created| created.tools[0].component = 9, tool),
+        (|created| created.tools[0].component = Some(9), tool),
+        (|created| created.tools[0].component = Some(0), tool),
+        (|created| created.tools[0].component = None, provider),
+        (|created| created.tools[0].by = Some(Provider::Host), provider),
         (|created| created.hooks[0].component = 9, hook),
     ] {
         assert_eq!(refusal(&empty, create(change)), format!("refused by the journal's rules: {why}"));

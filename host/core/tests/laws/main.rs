@@ -3,6 +3,7 @@
 //! store, no guest and no clock.
 
 mod again;
+mod answers;
 mod bench;
 mod changes;
 mod check;
@@ -25,9 +26,11 @@ mod logs;
 mod once;
 mod pins;
 mod plan;
+mod policy;
 mod replay;
 mod reruns;
 mod runs;
+mod settings;
 mod spend;
 mod starts;
 mod untrusted;

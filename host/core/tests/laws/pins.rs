@@ -95,12 +95,14 @@ fn component(name: &str, kind: PluginKind) -> ComponentPin {
 fn tool(name: &str, effect: Effect) -> ToolPin {
     ToolPin {
         name: name.into(),
-        component: 1,
+        component: Some(1),
+        by: None,
         tool: name.into(),
         description: String::new(),
         input_schema: "{}".into(),
         effect,
         definition: definition(name),
+        ask: false,
     }
 }
 

@@ -34,9 +34,9 @@ fn recorded() -> Vec<Arc<Entry>> {
             }
             .into(),
         ),
-        (1, ModelLost { start: 2, why: Lost::Limit }.into()),
+        (1, ModelLost::new(2, Lost::Limit).into()),
         (0, LogLines { component: "laws/agent:loop".into(), lines: vec![], dropped: 0 }.into()),
-        (2, AgentMessage { parts: vec![] }.into()),
+        (2, AgentMessage::new(vec![]).into()),
         (2, StepObserved { items: vec![wall(3)] }.into()),
         (3, ToolsRequested { uses: vec![] }.into()),
     ];
@@ -77,7 +77,7 @@ fn claim(replay: &mut Replay, ask: Ask) -> Result<bool, Mismatch> {
     match ask {
         Observe(ordinal, function) => Ok(replay.observe(ordinal, function)?.is_some()),
         Call(ordinal, function) => Ok(replay.call(ordinal, function)?.is_some()),
-        Finish => replay.finish().map(|()| false),
+        Finish => replay.unclaimed().map(|()| false),
     }
 }
 
@@ -89,7 +89,7 @@ fn what_is_recorded_is_handed_out_and_then_the_step_is_live() {
         assert_eq!(claim(&mut replay, ask), Ok(true));
     }
     assert!(replay.is_over());
-    replay.finish().unwrap();
+    replay.unclaimed().unwrap();
     for ask in [Observe(3, MONOTONIC), Call(4, SAY), Finish] {
         assert_eq!(claim(&mut replay, ask), Ok(false), "nothing is recorded of it");
     }
@@ -196,7 +196,7 @@ fn a_call_that_is_not_recorded_before_one_that_is_is_a_mismatch() {
     assert_eq!(error.to_string(), text);
     let fault = error.fault("0.1.0");
     assert_eq!((fault.reason.as_str(), fault.seq, fault.field.as_str()), ("mismatch", Some(7), "position"));
-    assert!(replay.finish().is_err(), "a mismatch claims nothing");
+    assert!(replay.unclaimed().is_err(), "a mismatch claims nothing");
 }
 
 #[test]

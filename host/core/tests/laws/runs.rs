@@ -119,7 +119,7 @@ fn the_random_runs_reach_what_they_are_to_try() {
         .map(|(kind, _)| *kind)
         .filter(|kind| !kinds.contains(*kind))
         .collect();
-    // Requests have laws of their own in `http.rs`, narrowed grants in `grants.rs`.
+    // Requests have laws of their own in `http.rs`, narrowed grants in `grants.rs`, labels and caps in `settings.rs`.
     let expected = [
         "session.titled",
         "model.lost",
@@ -129,6 +129,8 @@ fn the_random_runs_reach_what_they_are_to_try() {
         "snapshot.taken",
         "snapshot.rejected",
         "grants.narrowed",
+        "session.labelled",
+        "budget.changed",
     ];
     assert!(unreached.iter().all(|kind| expected.contains(kind)), "never reached: {unreached:?}");
 }

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use rewake_core::entry::Place;
 use rewake_core::fact::{
     AgentPin, CallRetried, Created, Fact, Lost, ModelCompleted, ModelFinish, ModelLost, ModelOutcome,
-    ModelStarted, Stored, TurnCompleted,
+    ModelStarted, PartialAnswer, StepRerun, Stored, TurnCompleted,
 };
 use rewake_core::ids::Digest;
-use rewake_core::limits::{MODEL_RETRIES_MAX, RETRIES_MAX};
+use rewake_core::limits::{MODEL_RETRIES_MAX, RETRIES_MAX, SAID_BYTES_MAX};
 use rewake_core::money::Usd;
 use rewake_core::{Refusal, Session};
 use rewake_wire::Usage;
 
-use crate::bench::{Bench, USE, snapshot};
+use crate::bench::{Bench, STEP, USE, refused, snapshot};
 use crate::world::World;
 use crate::{pins, plan};
 
@@ -40,7 +40,7 @@ pub(crate) fn it_adds_up(world: &World) {
             }
             Fact::ModelLost(body) => {
                 let (reserved, before) = open.remove(&body.start).expect("it was started");
-                of_turn += before + reserved;
+                of_turn += before + body.partial.as_ref().map_or(reserved, |partial| partial.cost.nanos());
             }
             Fact::TurnCompleted(body) => told = Some(body.cost),
             Fact::TurnInterrupted(body) => told = Some(body.cost),
@@ -140,7 +140,7 @@ fn nothing_is_sent_that_could_pass_the_cap() {
     bench.clone().record(place(2), again(0, 750)).unwrap();
     bench.record(place(2), again(700, 50)).unwrap();
     assert_eq!(bench.session.committed(), Usd::from_nanos(1_000));
-    bench.record(place(2), ModelLost { start, why: Lost::Host }).unwrap();
+    bench.record(place(2), ModelLost::new(start, Lost::Host)).unwrap();
     assert_eq!(bench.session.spent, Usd::from_nanos(1_000), "what was lost stays counted");
     // What is recorded as not sent reserves nothing.
     let start = bench.record(place(3), started(0)).unwrap();
@@ -172,6 +172,78 @@ fn an_attempt_that_died_counts_as_what_it_reserved() {
     let mut ends = bench.clone();
     ends.record(place(1), completed(start, 5)).unwrap();
     assert_eq!(ends.session.spent, Usd::from_nanos(605));
+}
+
+/// A call that is not made again, because of the cap or because no such model is there any more.
+#[test]
+fn a_call_that_died_and_is_not_made_again_counts_as_what_it_reserved() {
+    let mut bench = Bench::in_step();
+    let start = bench.record(place(1), started(600)).unwrap();
+    let mut lives = bench.clone();
+    lives.record(place(1), completed(start, 5)).unwrap();
+    assert_eq!(lives.session.spent, Usd::from_nanos(5));
+    bench.add(STEP, StepRerun { again: 1 }).unwrap();
+    let not_made = |outcome: fn(String) -> ModelOutcome, cost| {
+        let (outcome, cost) = (outcome("no".into()), Usd::from_nanos(cost));
+        ModelCompleted { start, outcome, cost, ms: 0 }
+    };
+    let unknown = "an attempt that is not known to have ended counts as what it reserved";
+    for outcome in [ModelOutcome::Budget, ModelOutcome::Rejected] {
+        for cost in [0, 599, 601] {
+            refused(&bench, place(1), not_made(outcome, cost), unknown);
+        }
+        let mut ends = bench.clone();
+        ends.record(place(1), not_made(outcome, 600)).unwrap();
+        assert_eq!(ends.session.spent, Usd::from_nanos(600));
+    }
+    let (model, content, finish) = ("m".into(), vec![], ModelFinish::End);
+    let usage = Usage::default();
+    let outcome = ModelOutcome::Completion { model, content, finish, usage, context_tokens: None };
+    let answered = ModelCompleted { start, outcome, cost: Usd::from_nanos(600), ms: 0 };
+    refused(&bench, place(1), answered.clone(), "an attempt that died with its host has no answer");
+    // Another attempt is heard again.
+    bench.record(place(1), retried(start, 1, None, 600, 700)).unwrap();
+    bench.record(place(1), answered).unwrap();
+    assert_eq!(bench.session.spent, Usd::from_nanos(1_200));
+}
+
+#[test]
+fn what_was_not_sent_costs_nothing() {
+    let mut bench = Bench::in_step();
+    let start = bench.record(place(1), started(0)).unwrap();
+    let not_sent = |outcome: fn(String) -> ModelOutcome, cost| {
+        let (outcome, cost) = (outcome("no".into()), Usd::from_nanos(cost));
+        ModelCompleted { start, outcome, cost, ms: 0 }
+    };
+    for outcome in [ModelOutcome::Budget, ModelOutcome::Denied] {
+        refused(&bench, place(1), not_sent(outcome, 1), "what was not sent costs nothing");
+        bench.clone().record(place(1), not_sent(outcome, 0)).unwrap();
+    }
+}
+
+#[test]
+fn the_beginning_of_an_interrupted_answer_costs_what_was_streamed() {
+    let mut bench = Bench::in_step();
+    let start = bench.record(place(1), started(600)).unwrap();
+    let usage = Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() };
+    let begun = |why, text: &str| {
+        let partial = PartialAnswer { text: text.into(), usage, cost: Usd::from_nanos(40) };
+        ModelLost { partial: Some(partial), ..ModelLost::new(start, why) }
+    };
+    for why in [Lost::Host, Lost::Limit] {
+        refused(&bench, place(1), begun(why, "Once"), "only an interrupted answer has a beginning");
+    }
+    refused(&bench, place(1), begun(Lost::Interrupted, ""), "the beginning of an answer says something");
+    let long = begun(Lost::Interrupted, &"x".repeat(SAID_BYTES_MAX + 1));
+    assert!(matches!(bench.clone().record(place(1), long), Err(Refusal::Limit { .. })));
+    let mut died = bench.clone();
+    died.add(STEP, StepRerun { again: 1 }).unwrap();
+    refused(&died, place(1), begun(Lost::Interrupted, "Once"), "only an interrupted answer has a beginning");
+    bench.record(place(1), begun(Lost::Interrupted, "Once")).unwrap();
+    assert_eq!((bench.session.spent, bench.session.usage), (Usd::from_nanos(40), usage));
+    let due = bench.due(vec![rewake_core::command::Command::Interrupt { turn: 1 }]);
+    let last = due.entries.last().map(|draft| &draft.fact);
+    assert!(matches!(last, Some(Fact::TurnInterrupted(body)) if body.cost == Usd::from_nanos(40)));
 }
 
 #[test]
@@ -224,7 +296,7 @@ fn absurd_amounts_do_not_overflow() {
     bench.add(place(1), ModelCompleted { start, outcome, cost: Usd::from_nanos(all), ms: all }).unwrap();
     let second = bench.add(place(2), ModelStarted { messages: u32::MAX, ..started(all) }).unwrap();
     assert_eq!(bench.session.committed(), Usd::from_nanos(all));
-    bench.add(place(2), ModelLost { start: second, why: Lost::Host }).unwrap();
+    bench.add(place(2), ModelLost::new(second, Lost::Host)).unwrap();
     assert_eq!(
         (bench.session.spent, bench.session.committed()),
         (Usd::from_nanos(all), Usd::from_nanos(all))
@@ -257,7 +329,7 @@ fn a_turn_says_what_it_cost() {
     bench.record(place(1), completed(start, 250)).unwrap();
     let turn = bench.session.turn.clone().unwrap();
     assert_eq!((turn.spent, bench.session.spent), (Usd::from_nanos(250), Usd::from_nanos(250)));
-    let body = TurnCompleted { steps: 1, usage: turn.usage, cost: turn.spent };
+    let body = TurnCompleted { steps: 1, usage: turn.usage, cost: turn.spent, pending: 0 };
     assert_eq!(serde_json::to_value(&body).unwrap()["cost"], 250);
     let free = TurnCompleted { cost: Usd::ZERO, ..body };
     assert!(serde_json::to_value(&free).unwrap().get("cost").is_none());

@@ -24,7 +24,7 @@ fn an_event_says_what_its_entry_does() {
         let terms = Seal { epoch: 1, at: Timestamp(1_764_417_600_005), salt: [0; 16] };
         seal(&pins::session(), head, terms, draft).unwrap().0
     };
-    let entry = sealed(Draft::agent(USE, AgentMessage { parts: vec![Part::text("hi")] }));
+    let entry = sealed(Draft::agent(USE, AgentMessage::new(vec![Part::text("hi")])));
     let event = view::event(&pins::session(), &entry);
     assert_eq!((event.id.as_str(), event.seq, event.session_id.as_str()), ("evt_laws_7", 7, "ses_laws"));
     assert_eq!((event.turn_id.as_deref(), event.step), (Some("turn_1"), Some(1)));

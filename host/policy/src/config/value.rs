@@ -101,7 +101,7 @@ fn line(key: &str, declared: &ConfigKey) -> String {
         ConfigType::Boolean => "false".to_owned(),
     };
     let comment = declared.description.as_deref().unwrap_or_default();
-    let comment: String = comment.chars().filter(|c| !c.is_control()).take(100).collect();
+    let comment = rewake_text::one_line(comment, 100);
     if comment.is_empty() { format!("{key} = {value}") } else { format!("{key} = {value} # {comment}") }
 }
 

@@ -36,7 +36,8 @@ pub(crate) struct Tried<'a> {
 impl<'a> Tried<'a> {
     /// A tool.
     pub(crate) fn tool(cx: &SessionContext, tool: &'a ToolPin) -> Self {
-        let grants = grant_kinds(&cx.component(tool.component).grants);
+        let grants = tool.component.map(|index| grant_kinds(&cx.component(index).grants));
+        let grants = grants.unwrap_or_default();
         Tried { name: &tool.name, effect: tool.effect, grants }
     }
 }

@@ -159,32 +159,12 @@ fn question(subject: &Subject, hook: u32, reason: &str) -> QuestionAsked {
         Ok(value) => value.to_string(),
         Err(_) => subject.input.clone(),
     };
-    let input = cut(&visible(&input), ASKED_INPUT_BYTES_MAX);
+    let input = cut(&rewake_text::json(&input), ASKED_INPUT_BYTES_MAX);
     let reason = reason.trim().trim_end_matches('.');
     let text = format!("May {} run? {reason}. Its input: {input}", subject.name);
     let choices = CHOICES.map(str::to_owned).to_vec();
     let question = Question { id: question_id(subject.place), text, choices, schema: None };
     QuestionAsked { question, by: Asker::Hook(hook) }
-}
-
-/// JSON text in which characters that show nothing, or turn the reading direction, stand escaped: a person
-/// must see what is let pass.
-fn visible(json: &str) -> String {
-    let is_hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-    };
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_hidden(c) {
-            let mut units = [0; 2];
-            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            text.push(c);
-        }
-    }
-    text
 }
 
 /// Tells hooks how uses ended: those that may replace the output first. A use is told to the harness only

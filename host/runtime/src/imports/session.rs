@@ -144,9 +144,7 @@ fn read_as(
 }
 
 pub(super) async fn say(imports: &mut StepImports, parts: Vec<types::Part>) -> wasmtime::Result<u32> {
-    let parts = parts_in(parts);
-    let message = AgentMessage { parts };
-    note(imports, "session.say", message.into()).await
+    note(imports, "session.say", AgentMessage::new(parts_in(parts)).into()).await
 }
 
 pub(super) async fn emit(
@@ -187,6 +185,7 @@ pub(super) async fn set_activity(imports: &mut StepImports, line: String) {
 async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> wasmtime::Result<u32> {
     let (place, recorded) = imports.recorder.begin(function)?;
     if let Some(entry) = recorded.as_ref().and_then(|recorded| recorded.first()) {
+        let fact = fact.as_recorded(&entry.fact);
         if entry.fact == fact {
             return Ok(seq_out(entry.seq));
         }

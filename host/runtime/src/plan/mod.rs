@@ -394,12 +394,14 @@ fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<
     ]);
     ToolPin {
         name: name.to_owned(),
-        component: index,
+        component: Some(index),
+        by: None,
         tool: def.name.clone(),
         description: cut(&def.description, DESCRIPTION_BYTES_MAX),
         input_schema: def.input_schema.clone(),
         effect,
         definition,
+        ask: false,
     }
 }
 

@@ -155,6 +155,8 @@ pub enum ModelOutcome {
         #[serde(default)]
         context_tokens: Option<u64>,
     },
+    /// The model is not granted.
+    Denied(String),
     /// The call could pass the spend cap.
     Budget(String),
     /// The request has no room in the model's context.

@@ -34,6 +34,7 @@ impl Calls for Host {
             options: request.options.map(JsonText::into_text),
         };
         wm::complete(&request).map(completion_in).map_err(|error| match error {
+            wm::Error::Denied(why) => ModelError::Denied(why),
             wm::Error::Budget(why) => ModelError::Budget(why),
             wm::Error::TooLarge(why) => ModelError::TooLarge(why),
             wm::Error::Rejected(why) => ModelError::Rejected(why),

@@ -68,7 +68,7 @@ impl Chain {
     }
 
     fn record(&mut self) -> Result<Record> {
-        let fact = AgentMessage { parts: vec![Part::text("x".repeat(TEXT_BYTES))] };
+        let fact = AgentMessage::new(vec![Part::text("x".repeat(TEXT_BYTES))]);
         let terms = Seal { epoch: 0, at: Timestamp(1_000), salt: [7; 16] };
         let place = Place { turn: 1, step: 2, ordinal: 3, index: 0 };
         let (entry, record) = seal(&self.session, self.head, terms, Draft::agent(place, fact))?;

@@ -1,22 +1,12 @@
 //! What a case makes of what came.
 
-use rewake_core::fact::{FileAudit, HookVerdict};
+use rewake_core::fact::HookVerdict;
 use serde_json::json;
 
 use super::*;
 
 fn completed(outcome: Outcome, part: Part) -> ToolCompleted {
-    ToolCompleted {
-        start: Some(1),
-        outcome,
-        parts: vec![part],
-        contexts: vec![],
-        ms: 0,
-        cut_bytes: 0,
-        http: vec![],
-        withheld: vec![],
-        audit: FileAudit::default(),
-    }
+    ToolCompleted::new(Some(1), outcome, vec![part])
 }
 
 fn whats(findings: &[Finding]) -> Vec<&str> {

@@ -43,6 +43,7 @@ fn a_failed_turn_that_no_case_speaks_of_is_told() {
         scope: Scope::Turn,
         usage: Usage::default(),
         cost: Usd::ZERO,
+        pending: 0,
     };
     let entries = [entry(1, failed.into())];
     let told = |case: &SessionCase| check_turns(case, &entries).map(|finding| finding.what);

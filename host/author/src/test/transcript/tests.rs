@@ -6,7 +6,7 @@ use rewake_core::fact::{
     StepRerun, ToolCompleted, ToolLost, ToolStarted, ToolsRequested, TurnCompleted, TurnFailed, TurnWaiting,
     UserMessage, WaitOn,
 };
-use rewake_core::fact::{Decision, FileAudit, HookEvent, Scope};
+use rewake_core::fact::{Decision, HookEvent, Scope};
 use rewake_core::ids::{Digest, HostId, SessionId, Timestamp};
 use rewake_core::money::Usd;
 use rewake_wire::{Outcome, Part, Sender, Usage};
@@ -57,17 +57,7 @@ fn started(index: u32, class: Class) -> (Place, Fact) {
 }
 
 fn completed(index: u32, outcome: Outcome, text: &str) -> (Place, Fact) {
-    let body = ToolCompleted {
-        start: Some(1),
-        outcome,
-        parts: vec![Part::text(text)],
-        contexts: vec![],
-        ms: 7,
-        cut_bytes: 0,
-        http: vec![],
-        withheld: vec![],
-        audit: FileAudit::default(),
-    };
+    let body = ToolCompleted { ms: 7, ..ToolCompleted::new(Some(1), outcome, vec![Part::text(text)]) };
     (use_at(index), body.into())
 }
 
@@ -76,13 +66,13 @@ fn of(facts: Vec<(Place, Fact)>) -> Transcript {
 }
 
 fn say(text: &str) -> (Place, Fact) {
-    (Place::step(1, 1), AgentMessage { parts: vec![Part::text(text)] }.into())
+    (Place::step(1, 1), AgentMessage::new(vec![Part::text(text)]).into())
 }
 
 #[test]
 fn what_was_said_and_done_is_told_in_order() {
     let hello = UserMessage { n: 1, sender: Sender::Operator("a".into()), parts: vec![Part::text("Hello.")] };
-    let done = TurnCompleted { steps: 1, usage: Usage::default(), cost: Usd::ZERO };
+    let done = TurnCompleted { steps: 1, ..TurnCompleted::default() };
     let transcript = of(vec![
         (Place::turn(1), hello.into()),
         requested(&["a", "b"]),
@@ -185,6 +175,7 @@ fn a_failure_is_one_line_of_its_detail() {
         detail: "wasm trap: unreachable\nat 0x1234".into(),
         usage: Usage::default(),
         cost: Usd::ZERO,
+        pending: 0,
     };
     let transcript = of(vec![(Place::turn(1), failed.into())]);
     assert_eq!(transcript.lines, ["turn 1 failed (trapped): wasm trap: unreachable"]);

@@ -27,7 +27,7 @@ fn a_line_is_edited() {
         (&[paste("one\nt"), Key::Home, Key::Up, Key::Right, Key::Down, Key::Char('x')], "one\ntx", 6),
         (&[Key::Char('a'), Key::Newline, Key::Char('b')], "a\nb", 3),
         (&[paste("a\\"), Key::Enter, Key::Char('b')], "a\nb", 3),
-        (&[paste("a\x1b[31m\x03\u{202e}b\tc")], "a[31mb\tc", 8),
+        (&[paste("a\x1b[31m\u{202e}b\tc")], "a\x1b[31m\u{202e}b\tc", 12),
         (&[Key::Backspace, Key::Delete, Key::Left, Key::Ctrl('w'), Key::Ctrl('k'), Key::Down], "", 0),
     ] {
         let editor = typed(keys);
@@ -81,6 +81,7 @@ fn it_is_shown_in_rows_around_the_cursor() {
     assert_eq!(shown(&[paste("abcdef")], 6, 3), (rows(&["> abcd", "  ef"]), (1, 4)));
     assert_eq!(shown(&[paste("abcd")], 6, 3), (rows(&["> abcd", "  "]), (1, 2)));
     assert_eq!(shown(&[paste("abcde"), Key::Left], 6, 3), (rows(&["> abcd", "  e"]), (1, 2)));
+    assert_eq!(shown(&[paste("a\x1b\u{ad}b")], 30, 3), (rows(&[r"> a\u{1b}\u{ad}b"]), (0, 16)));
     assert_eq!(shown(&[paste("日本語"), Key::Left], 7, 3), (rows(&["> 日本", "  語"]), (1, 2)));
     assert_eq!(shown(&[paste("a\nb\nc\nd")], 9, 2), (rows(&["  c", "  d"]), (1, 3)));
     let up = [paste("a\nb\nc\nd"), Key::Up, Key::Up, Key::Up];

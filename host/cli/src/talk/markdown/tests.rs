@@ -92,9 +92,9 @@ fn an_escape_that_is_cut_reaches_no_terminal() {
             assert!(markdown.partial().iter().all(|row| !row.ansi(false).contains('\x1b')), "{pieces:?}");
         }
         markdown.finish();
-        assert_eq!(shown(markdown.rows()), ["  a[2Jb"]);
+        assert_eq!(shown(markdown.rows()), [r"  a\u{1b}[2Jb"]);
     }
-    assert_eq!(line("a\u{9b}2J\u{9d}0;t\u{7}b\r\u{202e}"), "  a2J0;tb");
+    assert_eq!(line("a\u{9b}2J\u{9d}0;t\u{7}b\r\u{202e}"), r"  a\u{9b}2J\u{9d}0;t\u{7}b\r\u{202e}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn completion(start: u64, text: &str) -> ModelCompleted {
 }
 
 fn message(text: &str) -> AgentMessage {
-    AgentMessage { parts: vec![Part::text(text)] }
+    AgentMessage::new(vec![Part::text(text)])
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn a_summary_goes_before_the_conversation_is_said_to_be_shorter() {
 fn an_answer_that_is_interrupted_is_kept_as_that() {
     let mut talk = Talk::new();
     talk.text(4, 0, "It be");
-    let mut shown = talk.entry(ModelLost { start: 4, why: Lost::Interrupted });
-    shown.extend(talk.entry(TurnInterrupted { usage: Usage::default(), cost: Usd::ZERO, reason: None }));
+    let mut shown = talk.entry(ModelLost::new(4, Lost::Interrupted));
+    shown.extend(talk.entry(TurnInterrupted::default()));
     assert_eq!(shown[0], "  It be");
     assert!(shown[1].starts_with("✗ broken off"), "{shown:?}");
     assert_eq!(shown.last().map(String::as_str), Some("turn 1 was interrupted"));
@@ -164,7 +164,7 @@ fn escapes_of_models_and_tools_reach_no_row() {
     let mut talk = Talk::new();
     talk.text(4, 0, "a\x1b");
     talk.text(4, 0, "[2Jb");
-    assert_eq!(talk.shown(9).1, ["  a[2Jb"]);
+    assert_eq!(talk.shown(9).1, [r"  a\u{1b}[2Jb"]);
     let uses = vec![RequestedUse {
         id: "u".into(),
         name: "ca\x1b[2Jt".into(),
@@ -174,19 +174,9 @@ fn escapes_of_models_and_tools_reach_no_row() {
         after: vec![],
     }];
     talk.entry(ToolsRequested { uses });
-    assert_eq!(talk.shown(9).1, ["→ ca[2Jt [2Ja …"]);
-    let completed = ToolCompleted {
-        start: None,
-        outcome: Outcome::Error,
-        parts: vec![Part::text("no\x1b]0;t\x07")],
-        contexts: vec![],
-        ms: 1,
-        cut_bytes: 0,
-        http: Default::default(),
-        audit: Default::default(),
-        withheld: vec![],
-    };
-    assert_eq!(talk.entry(completed), ["✗ ca[2Jt [2Ja: error: no]0;t"]);
+    assert_eq!(talk.shown(9).1, [r"→ ca\u{1b}[2Jt \u{1b}[2Ja …"]);
+    let completed = ToolCompleted::new(None, Outcome::Error, vec![Part::text("no\x1b]0;t\x07")]);
+    assert_eq!(talk.entry(completed), [r"✗ ca\u{1b}[2Jt \u{1b}[2Ja:", r"  error: no\u{1b}]0;t\u{7}"]);
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Guest<'_, '_> {
             Op::Wall => self.observe("wall-clock.now", |ns| Observed::Wall(ns, 0)),
             Op::Monotonic => self.observe("monotonic-clock.now", Observed::Monotonic),
             Op::Say => {
-                let fact = AgentMessage { parts: vec![Part::text(name())] };
+                let fact = AgentMessage::new(vec![Part::text(name())]);
                 return self.note("session.say", fact.into());
             }
             Op::Title => {
@@ -195,17 +195,8 @@ impl Guest<'_, '_> {
             (0..uses.len() as u32).filter(|index| recorded.started(*index).is_some()).collect();
         for index in (0..uses.len() as u32).rev() {
             let Some(start) = &starts[index as usize] else { continue };
-            let body = ToolCompleted {
-                start: Some(start.seq),
-                outcome: Outcome::Ok,
-                parts: vec![Part::text(format!("did {}", requested[index as usize].arguments))],
-                contexts: vec![],
-                ms: 0,
-                cut_bytes: 0,
-                audit: rewake_core::fact::FileAudit::default(),
-                http: vec![],
-                withheld: Vec::new(),
-            };
+            let parts = vec![Part::text(format!("did {}", requested[index as usize].arguments))];
+            let body = ToolCompleted::new(Some(start.seq), Outcome::Ok, parts);
             let done = Draft::system(start.place, body);
             let lost = Draft::system(start.place, ToolLost { start: start.seq, why: Lost::Limit });
             if again.contains(&index) {
@@ -310,17 +301,7 @@ impl Guest<'_, '_> {
             return Some(start.clone());
         }
         let Some(verdicts) = verdicts else {
-            let body = ToolCompleted {
-                start: None,
-                outcome: Outcome::Denied,
-                parts: vec![Part::text("no")],
-                contexts: vec![],
-                ms: 0,
-                cut_bytes: 0,
-                audit: rewake_core::fact::FileAudit::default(),
-                http: vec![],
-                withheld: Vec::new(),
-            };
+            let body = ToolCompleted::new(None, Outcome::Denied, vec![Part::text("no")]);
             self.driver.record(Draft::system(place, body));
             return None;
         };
@@ -336,7 +317,7 @@ impl Guest<'_, '_> {
     }
 
     fn end(self, saved: Saved, ending: EndPlan) -> Result<(), Stop> {
-        self.replay.finish().unwrap_or_else(|mismatch| panic!("{mismatch}"));
+        self.replay.unclaimed().unwrap_or_else(|mismatch| panic!("{mismatch}"));
         let next = saved.steps + 1;
         let state = StateRef { version: 1, digest: digest(&(next, self.memory)) };
         self.driver.world.states.insert(state.digest, Saved { steps: next, memory: self.memory });

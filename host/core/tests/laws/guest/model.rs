@@ -72,7 +72,7 @@ impl Guest<'_, '_> {
     fn ask_again(&mut self, start: &Entry, busy: u32) -> Result<(), Stop> {
         let open = self.driver.session.calls[&start.seq];
         let Some(n) = open.next_try() else {
-            self.driver.record(Draft::system(start.place, ModelLost { start: start.seq, why: Lost::Limit }));
+            self.driver.record(Draft::system(start.place, ModelLost::new(start.seq, Lost::Limit)));
             self.driver.commit();
             return self.driver.breathe();
         };

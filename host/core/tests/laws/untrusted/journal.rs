@@ -83,7 +83,7 @@ fn holds(session: &Session) {
     );
     if let Some((_, step)) = session.open_step() {
         let replay = Replay::new(&step.entries);
-        assert_eq!(replay.is_over(), replay.finish().is_ok(), "what is left over is a mismatch");
+        assert_eq!(replay.is_over(), replay.unclaimed().is_ok(), "what is left over is a mismatch");
     }
     for input in inputs(session) {
         let what = format!("{input:?}");

@@ -121,7 +121,7 @@ fn with_allow(
     table.insert("bundle", bundle.into());
     table.insert("digest", digest.into());
     table.insert("asks", asks.into());
-    let comment: String = note.chars().filter(|c| !c.is_control()).collect();
+    let comment = rewake_text::row(note);
     let before = if text.trim().is_empty() { "" } else { "\n" };
     table.decor_mut().set_prefix(format!("{before}# {comment}\n"));
     match document.entry("allow").or_insert(Item::ArrayOfTables(ArrayOfTables::new())) {

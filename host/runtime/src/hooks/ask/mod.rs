@@ -54,9 +54,9 @@ pub(super) async fn ask(
             };
             let sandbox = cx.sandbox(component, Some(asked.busy.clone()));
             let way_out = cx.way_out(component);
-            let Ran { result, ms, logs, files, http, used: _ } =
+            let Ran { result, ms, logs, files, http, calls, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
-            (verdict.ms, verdict.audit, verdict.http) = (ms, files, http);
+            (verdict.ms, verdict.audit, verdict.http, verdict.calls) = (ms, files, http, calls);
             let logs = logs.into_fact(&component.full_name());
             drafts.extend(logs.map(|logs| Draft::system(asked.place, logs)));
             match result {

@@ -66,7 +66,8 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     fn new(imports: &StepImports, request: &'a Request, digest: Digest, place: Place) -> Call<'a> {
-        let (cx, asked) = (&imports.cx, &imports.recorder.budget.asked);
+        let (cx, budget) = (&imports.cx, &imports.recorder.budget);
+        let asked = &budget.asked;
         let agent = &cx.created.agent;
         let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
         let resolved = cx.models.resolve(&cx.rules, &name).map_err(ModelOutcome::Rejected);
@@ -84,7 +85,7 @@ impl<'a> Call<'a> {
         let model = resolved.and_then(|model| {
             let tokens = (input, u64::from(request.max_tokens.unwrap_or(model.output_tokens_max)));
             let is_scripted = model.provider.is_none();
-            let terms = Terms::new(&started.model, model.price, is_scripted, agent.max_usd, tokens)?;
+            let terms = Terms::new(&started.model, model.price, is_scripted, budget.max_usd, tokens)?;
             Ok((model, terms))
         });
         if let Ok((_, terms)) = &model {
@@ -119,7 +120,7 @@ impl<'a> Call<'a> {
     async fn again(self, imports: &mut StepImports, start: u64, recorded: &Recorded) -> Result<Answer> {
         let place = self.place;
         let Some(n) = imports.recorder.next_try(start) else {
-            let lost = Draft::system(place, ModelLost { start, why: Lost::Limit });
+            let lost = Draft::system(place, ModelLost::new(start, Lost::Limit));
             imports.recorder.record(place, vec![lost], true).await?;
             return Ok(Err(unknown()));
         };

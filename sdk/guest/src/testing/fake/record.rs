@@ -93,6 +93,7 @@ impl World {
                 usage: completion.usage,
                 context_tokens: completion.context_tokens.map(u64::from),
             },
+            Err(ModelError::Denied(why)) => ModelOutcome::Denied(why),
             Err(ModelError::Budget(why)) => ModelOutcome::Budget(why),
             Err(ModelError::TooLarge(why)) => ModelOutcome::TooLarge(why),
             Err(ModelError::Rejected(why)) => ModelOutcome::Rejected(why),

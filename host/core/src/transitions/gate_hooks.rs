@@ -10,8 +10,8 @@ use crate::canonical;
 use crate::entry::{Entry, Place};
 use crate::error::Refusal;
 use crate::fact::{
-    Asker, Decision, Fact, HookEvent, HookStarted, HookVerdict, QuestionAsked, RequestedUse, ToolPin,
-    TurnWaiting, WaitOn,
+    Asker, Decision, Fact, HookEvent, HookStarted, HookVerdict, Provider, QuestionAsked, RequestedUse,
+    ToolPin, TurnWaiting, WaitOn,
 };
 use crate::ids::Digest;
 use crate::session::{CallKind, Session, Step};
@@ -23,7 +23,7 @@ pub const CHOICES: [&str; 2] = ["allow", "deny"];
 
 /// What the ids of hooks' questions begin with, and no harness's: an answer meant for the one must never count
 /// for the other.
-pub const ASK: &str = "ask-";
+pub(crate) const ASK: &str = "ask-";
 
 /// The id of a hook's question about the call at a place.
 pub fn question_id(place: Place) -> String {
@@ -97,8 +97,7 @@ fn verdict(step: &Step, place: Place, hook: u32) -> Option<(u64, &HookVerdict)> 
 
 /// A verdict ends what was asked, and holds only what its event has.
 pub(crate) fn judged(session: &Session, place: Place, body: &HookVerdict) -> Result<(), Refusal> {
-    is_open(session, body.start, place)?;
-    match session.calls[&body.start].kind {
+    match is_open(session, body.start, place)?.kind {
         CallKind::Hook(open) if open.hook == body.hook && open.binding == body.binding => {}
         CallKind::Hook(_) => return Err(Refusal::Rule("a verdict is bound to what was asked")),
         _ => return Err(Refusal::Rule("an end of another kind")),
@@ -145,7 +144,23 @@ pub(crate) fn let_pass(
                 .map_err(|_| Refusal::Rule("what a hook made of the input has no canonical form"))?;
         }
     }
+    if tool.ask && !passes(step, place, Decision::Ask) {
+        return Err(Refusal::Rule("a person must allow each use of the tool, and has not allowed this one"));
+    }
     Ok(arguments)
+}
+
+/// The tool whose use is at a place.
+fn tool_at<'s>(session: &'s Session, step: &Step, place: Place) -> Option<&'s ToolPin> {
+    let requested = use_at(step, place).ok()?;
+    session.pins().tools.iter().find(|tool| tool.name == requested.name)
+}
+
+/// Whether the client that runs the tool at a place has answered with its outcome.
+pub(crate) fn is_answered_by_client(step: &Step, place: Place) -> bool {
+    let mut here = at(step, place.ordinal).filter(|entry| entry.place == place);
+    let asked = here.by_ref().any(|entry| matches!(entry.fact, Fact::UserAnswer(_)));
+    asked && here.any(|entry| matches!(&entry.fact, Fact::QuestionAsked(body) if body.by == Asker::Client))
 }
 
 /// Whether a decision lets the call at a place pass; where it asks a person, whether the person did.
@@ -159,14 +174,21 @@ pub(crate) fn passes(step: &Step, place: Place, decision: Decision) -> bool {
     }
 }
 
-/// A person is asked about a use or request: once, because a hook wants it, and no other denied it.
-pub(crate) fn question(step: &Step, place: Place, body: &QuestionAsked) -> Result<(), Refusal> {
+/// A person is asked about a use or request: once, because a hook or the tool's pin wants it, and no hook denied it.
+pub(crate) fn question(
+    session: &Session,
+    step: &Step,
+    place: Place,
+    body: &QuestionAsked,
+) -> Result<(), Refusal> {
     let here = || at(step, place.ordinal).filter(|entry| entry.place == place);
     let decided = |wanted: Decision| {
         here().any(|entry| matches!(&entry.fact, Fact::HookVerdict(one) if one.decision == wanted))
     };
     let is_wanted = match body.by {
         Asker::Hook(hook) => verdict(step, place, hook).is_some_and(|(_, one)| one.decision == Decision::Ask),
+        Asker::Policy => tool_at(session, step, place).is_some_and(|tool| tool.ask),
+        Asker::Client => tool_at(session, step, place).is_some_and(|tool| tool.by == Some(Provider::Client)),
         Asker::Harness => false,
     };
     let before = here().any(|entry| {
@@ -181,9 +203,13 @@ pub(crate) fn question(step: &Step, place: Place, body: &QuestionAsked) -> Resul
     });
     if is_wanted && !before && !decided(Decision::Deny) {
         let is_its_own = body.question.id == question_id(place);
-        if is_its_own { Ok(()) } else { Err(Refusal::Rule("a hook's question is named after its place")) }
+        if is_its_own {
+            Ok(())
+        } else {
+            Err(Refusal::Rule("a question about a use is named after its place"))
+        }
     } else {
-        Err(Refusal::Rule("no hook wants a person to be asked about that"))
+        Err(Refusal::Rule("nothing wants a person to be asked about that"))
     }
 }
 
@@ -195,6 +221,6 @@ pub(crate) fn waits(session: &Session, place: Place, body: &TurnWaiting) -> Resu
         WaitOn::Answers(ids) if is_held && !ids.is_empty() && ids.iter().collect::<Vec<_>>() == open => {
             Ok(())
         }
-        _ => Err(Refusal::Rule("a turn waits inside of a step only for the questions of hooks")),
+        _ => Err(Refusal::Rule("a turn waits inside of a step only for questions about its calls")),
     }
 }
