@@ -12,15 +12,15 @@ use crate::ports::{Append, NewSession, Projection};
 #[derive(Clone, Debug)]
 pub(crate) struct Tale {
     /// Its id.
-    pub session: SessionId,
+    pub(crate) session: SessionId,
     /// The lease's number.
-    pub epoch: u64,
+    pub(crate) epoch: u64,
     /// The newest record that was made.
-    pub head: Head,
+    pub(crate) head: Head,
     /// What the next append says that lists show.
-    pub projection: Projection,
+    pub(crate) projection: Projection,
     /// Bytes of a record's payload, about.
-    pub payload_bytes: usize,
+    pub(crate) payload_bytes: usize,
     /// What it is created with.
     pub(super) first: Vec<Record>,
 }
