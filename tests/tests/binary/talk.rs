@@ -192,12 +192,17 @@ fn a_conversation_at_a_terminal() {
     check(&program);
 }
 
-/// Where there is no tmux this fails and says what to do, unless whoever runs it has said that there is none.
+/// Where there is no tmux this fails and says what to do, unless the environment says that there is none.
+fn is_tmux_there() -> bool {
+    let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
+    let is_there = Tmux::is_there();
+    assert!(is_there || is_excused, "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1");
+    is_there
+}
+
 #[test]
 fn a_conversation_in_tmux() {
-    if !Tmux::is_there() {
-        let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
-        assert!(is_excused, "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1");
+    if !is_tmux_there() {
         return;
     }
     let program = Program::new();
@@ -221,6 +226,44 @@ fn a_conversation_in_tmux() {
         assert_eq!(record.matches(line).count(), 1, "{line}\n{record}");
     }
     check(&program);
+}
+
+/// N-C1: what is typed and what is being said is there once when the terminal has become narrower.
+#[test]
+fn a_narrower_terminal_shows_each_row_once() {
+    if !is_tmux_there() {
+        return;
+    }
+    let line = |n: u32| format!("row {n} of an answer that is as wide as the terminal was before it became so narrow");
+    let said: Vec<String> = (1..20).map(line).collect();
+    let script = format!("[[reply]]\ntext = \"{}\"\ndelay_ms = 6000\n", said.join("\\n"));
+    let program = Program::new();
+    let bundle = program.bundle(&bundle(&script));
+    let mut person = program.in_tmux(&["run", "--grant-asked", &bundle], 100, 24);
+    person.sees(&["scripted · /help"]);
+    let typed: String = ('a'..='z').cycle().take(76).collect();
+    person.press(&typed);
+    person.sees(&[&typed]);
+    person.resize(50, 24);
+    person.sees(&["scripted · /help"]);
+    person.resize(100, 24);
+    person.sees(&[&typed]);
+    assert_eq!(person.record().matches("abcdef").count(), 3, "{}", person.record());
+
+    person.press("\r");
+    person.sees(&["row 9 of", "Ctrl-C interrupts"]);
+    person.press(&typed);
+    person.sees(&[&format!("› {typed}"), "row 9 of"]);
+    person.resize(50, 24);
+    person.sees(&["row 19 of", "turn 1 done"]);
+    let record = person.record();
+    for n in 1..20 {
+        assert_eq!(record.matches(&format!("row {n} of")).count(), 1, "row {n}\n{record}");
+    }
+    assert_eq!(record.matches("abcdef").count(), 6, "{record}");
+    person.press(CTRL_C);
+    person.press(CTRL_D);
+    person.sees(&["ended with 0"]);
 }
 
 /// What a model says cannot reach the terminal as more than text, in whatever pieces it comes.

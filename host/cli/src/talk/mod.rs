@@ -197,10 +197,8 @@ impl Talk<'_> {
                     None => Some(Outcome::Terminated),
                 },
                 told = signals.next() => match told {
-                    Told::Resized => {
-                        self.resize();
-                        None
-                    }
+                    // Drawing asks for the size.
+                    Told::Resized => None,
                     Told::Interrupt => self.interrupt().await?,
                     Told::End => Some(Outcome::Terminated),
                 },
@@ -429,13 +427,12 @@ impl Talk<'_> {
         }
     }
 
-    fn resize(&mut self) {
-        self.screen.resize(tty::size());
-        self.transcript.resize(self.screen.columns());
-    }
-
     fn draw(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
+        // Text of the model can come before the signal that says so.
+        if self.screen.resize(tty::size()) {
+            self.transcript.resize(self.screen.columns());
+        }
         let (columns, lines) = (self.screen.columns(), self.screen.lines());
         let prompt = match &self.asked {
             Some(_) => Row::new(Look::BOLD, "answer› "),
@@ -449,7 +446,8 @@ impl Talk<'_> {
         let rest = lines.saturating_sub(shown.rows.len() + 2);
         below.truncate(rest / 2);
         let room = rest - below.len();
-        let mut changing = self.transcript.changing(now, room / 2);
+        // What is said takes so little that it stays within the terminal if that becomes half as wide.
+        let mut changing = self.transcript.changing(now, room / 3);
         if changing.len() > room {
             let hidden = changing.len() - room.saturating_sub(1);
             changing.truncate(room.saturating_sub(1));
