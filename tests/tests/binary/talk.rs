@@ -266,6 +266,30 @@ fn a_narrower_terminal_shows_each_row_once() {
     person.sees(&["ended with 0"]);
 }
 
+/// N-C2: a paste whose end mark never comes is kept as text, is not sent, and leaves the keys as they are.
+#[test]
+fn a_paste_without_an_end_can_be_ended() {
+    let program = Program::new();
+    let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+    let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+    person.sees(&["scripted · /help"]);
+    person.press("\x1b[200~one\rtwo");
+    person.sees(&["Ctrl-C ends it"]);
+    person.press(CTRL_C);
+    person.sees(&["› one\n  two", "scripted · /help"]);
+    person.press(CTRL_C);
+    person.waits("an empty line", &|picture| !picture.contains("two"));
+    person.press("\x1b[200~three");
+    person.sees(&["Ctrl-C ends it"]);
+    person.press(CTRL_D);
+    person.sees(&["› three"]);
+    person.press("\x15");
+    person.press(CTRL_D);
+    assert_eq!(person.end(), Some(0));
+    let id = program.sessions()[0].id.clone();
+    assert_eq!(program.events(&id).count("user.message"), 0);
+}
+
 /// What a model says cannot reach the terminal as more than text, in whatever pieces it comes.
 #[test]
 fn what_is_said_and_done_cannot_draw_on_the_terminal() {

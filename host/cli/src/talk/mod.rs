@@ -42,7 +42,7 @@ use self::row::{Look, Row};
 use self::screen::Screen;
 use self::status::Status;
 use self::transcript::{Transcript, sent};
-use self::tty::{Signals, Told, Tty};
+use self::tty::{Signals, Told, Tty, Typed};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
@@ -60,7 +60,10 @@ const TICK: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_secs(2);
 /// The part of the terminal's rows that what is typed takes at most.
 const EDITED_PART: usize = 3;
+/// Silence after which Ctrl-C and Ctrl-D alone end a paste: its end mark may never come.
+const PASTE_SILENCE: Duration = Duration::from_secs(1);
 const CTRL_C: u8 = 0x03;
+const CTRL_D: u8 = 0x04;
 /// What a Ctrl-C that comes too early to leave says.
 const LEAVES: &str = "Ctrl-C again leaves";
 
@@ -96,6 +99,8 @@ struct Talk<'a> {
     editor: Editor,
     history: History,
     decoder: Decoder,
+    /// When something was typed last.
+    typed_at: Instant,
     screen: Screen,
     status: Status,
     /// When Ctrl-C was pressed last.
@@ -140,6 +145,7 @@ pub(crate) async fn talk(
         editor: Editor::new(history.read()),
         history,
         decoder: Decoder::default(),
+        typed_at: Instant::now(),
         screen,
         status: Status::new(&standing.session),
         pressed: None,
@@ -193,7 +199,7 @@ impl Talk<'_> {
             let outcome = tokio::select! {
                 heard = self.hold.next(&self.opened.host, &self.id) => self.heard(heard).await?,
                 typed = input.recv() => match typed {
-                    Some(bytes) => self.typed(&bytes).await?,
+                    Some(typed) => self.typed(&typed).await?,
                     None => Some(Outcome::Terminated),
                 },
                 told = signals.next() => match told {
@@ -218,12 +224,12 @@ impl Talk<'_> {
     }
 
     /// Lets go of the session. True: whoever pressed Ctrl-C meanwhile does not wait for it.
-    async fn leave(&mut self, input: &mut mpsc::Receiver<Vec<u8>>) -> bool {
+    async fn leave(&mut self, input: &mut mpsc::Receiver<Typed>) -> bool {
         self.status.does("lets go of the session", Instant::now());
         let _ = self.draw();
         let pressed = async {
-            while let Some(bytes) = input.recv().await {
-                if bytes.contains(&CTRL_C) {
+            while let Some(typed) = input.recv().await {
+                if typed.bytes.contains(&CTRL_C) {
                     return;
                 }
             }
@@ -239,6 +245,9 @@ impl Talk<'_> {
     fn pause(&self) -> Duration {
         if self.decoder.is_waiting() {
             return ESCAPE;
+        }
+        if self.decoder.is_pasting() {
+            return PASTE_SILENCE;
         }
         if self.status.is_moving() || self.pressed.is_some() {
             return TICK;
@@ -462,9 +471,15 @@ impl Talk<'_> {
         self.screen.draw(&above, &changing, cursor).map_err(broken)
     }
 
+    /// Whether a paste has no end, and nothing more of it has come for a while.
+    fn is_paste_stuck(&self, now: Instant) -> bool {
+        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
+    }
+
     /// What can be done now.
     fn hint(&self) -> &'static str {
         match &self.session.turn {
+            _ if self.is_paste_stuck(Instant::now()) => "the end of the paste is missing: Ctrl-C ends it",
             _ if self.pressed.is_some() => LEAVES,
             Some(_) if self.asked.is_some() => "waits for your answer",
             Some(turn) if turn.waiting.is_some() => "waits",

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::thread;
+use std::time::Instant;
 
 use rustix::termios::{self, OptionalActions, OutputModes, Termios};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -64,14 +65,25 @@ pub(super) fn size() -> (usize, usize) {
     }
 }
 
+/// Bytes that were read at once, and when.
+pub(super) struct Typed {
+    pub(super) bytes: Vec<u8>,
+    pub(super) at: Instant,
+}
+
 /// What is typed, as it comes; closed when the terminal is gone. The thread that reads ends with the process.
-pub(super) fn input() -> mpsc::Receiver<Vec<u8>> {
+pub(super) fn input() -> mpsc::Receiver<Typed> {
     let (sender, receiver) = mpsc::channel(INPUT_MAX);
     thread::spawn(move || {
         let mut bytes = [0; 4 << 10];
         loop {
             match io::stdin().lock().read(&mut bytes) {
-                Ok(count @ 1..) if sender.blocking_send(bytes[..count].to_vec()).is_ok() => {}
+                Ok(count @ 1..) => {
+                    let typed = Typed { bytes: bytes[..count].to_vec(), at: Instant::now() };
+                    if sender.blocking_send(typed).is_err() {
+                        return;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => return,
             }
