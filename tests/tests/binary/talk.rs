@@ -2,6 +2,7 @@
 //! of the system's, whose bytes an emulator reads, and in tmux.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -288,6 +289,22 @@ fn a_paste_without_an_end_can_be_ended() {
     assert_eq!(person.end(), Some(0));
     let id = program.sessions()[0].id.clone();
     assert_eq!(program.events(&id).count("user.message"), 0);
+}
+
+/// N-C3: whatever signal ends the process, the terminal is as it was, and the process ends by that signal.
+#[test]
+fn every_signal_that_ends_the_process_restores_the_terminal() {
+    let program = Program::new();
+    let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+    for signal in [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::ALARM, Signal::XCPU, Signal::SYS] {
+        let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+        person.sees(&["scripted · /help"]);
+        assert!(!person.is_cooked());
+        person.signal(signal);
+        person.until("\x1b[?2004l");
+        assert_eq!(person.wait().signal(), Some(signal.as_raw()));
+        assert!(person.is_cooked(), "{signal:?}");
+    }
 }
 
 /// What a model says cannot reach the terminal as more than text, in whatever pieces it comes.

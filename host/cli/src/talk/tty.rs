@@ -2,10 +2,17 @@
 //! Knows neither keys nor rows.
 
 use std::io::{self, Read as _, Write as _};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use rustix::termios::{self, OptionalActions, OutputModes, Termios};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGBUS, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
+use signal_hook::low_level::{emulate_default_handler, register};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -19,10 +26,24 @@ const SIZE: (usize, usize) = (80, 24);
 const MARKS_ON: &[u8] = b"\x1b[?2004h";
 const MARKS_OFF: &[u8] = b"\x1b[?2004l\x1b[?25h";
 
-/// The terminal, every key of which comes as it is pressed; given back as it was when this is dropped.
-pub(super) struct Tty {
-    before: Termios,
-}
+/// Of a process that a signal ends: no frame is left open, and the rows that change are gone.
+const MARKS_OFF_AT_ONCE: &[u8] = b"\x1b[?2004l\x1b[?25h\x1b[?2026l\r\x1b[J";
+
+/// Signals that end a process and can be caught. Not those of faults in memory or code: they are the sandbox's.
+const ENDS: [i32; 15] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTRAP, SIGABRT, SIGBUS, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ,
+    SIGVTALRM, SIGPROF, SIGSYS,
+];
+
+/// The terminal's modes before it was taken.
+static BEFORE: OnceLock<Termios> = OnceLock::new();
+/// Whether the terminal has other modes now.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether the conversation listens to the signals of [`Signals`], and leaves in good order.
+static IS_LISTENING: AtomicBool = AtomicBool::new(false);
+
+/// The terminal, every key of which comes as it is pressed; restored when this is dropped, or a signal ends the process.
+pub(super) struct Tty(());
 
 impl Tty {
     /// Takes the terminal.
@@ -30,12 +51,16 @@ impl Tty {
         let failed = |error: io::Error| Failure::io("taking the terminal", error);
         let stdin = io::stdin();
         let before = termios::tcgetattr(&stdin).map_err(|error| failed(error.into()))?;
-        let mut modes = before.clone();
+        if BEFORE.set(before.clone()).is_ok() {
+            restore_at_ends().map_err(failed)?;
+        }
+        let mut modes = before;
         modes.make_raw();
         // What others write here begins its lines at the left.
         modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+        let tty = Tty(());
+        IS_TAKEN.store(true, Ordering::SeqCst);
         termios::tcsetattr(&stdin, OptionalActions::Drain, &modes).map_err(|error| failed(error.into()))?;
-        let tty = Tty { before };
         write(MARKS_ON).map_err(failed)?;
         Ok(tty)
     }
@@ -44,8 +69,36 @@ impl Tty {
 impl Drop for Tty {
     fn drop(&mut self) {
         let _ = write(MARKS_OFF);
-        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+        if let Some(before) = BEFORE.get() {
+            let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, before);
+        }
+        IS_TAKEN.store(false, Ordering::SeqCst);
     }
+}
+
+/// Has every signal that ends the process restore the terminal first. Done where the signal arrives, so that it helps
+/// when the process hangs or aborts.
+fn restore_at_ends() -> io::Result<()> {
+    for signal in ENDS {
+        // SAFETY: what is called where the signal arrives loads atomics and makes system calls, no more.
+        #[expect(unsafe_code, reason = "a handler of signals is bound to what is safe in one")]
+        unsafe { register(signal, move || ended(signal)) }?;
+    }
+    Ok(())
+}
+
+/// Runs where a signal arrives.
+fn ended(signal: i32) {
+    if IS_LISTENING.load(Ordering::SeqCst) && [SIGHUP, SIGINT, SIGTERM].contains(&signal) {
+        return;
+    }
+    if IS_TAKEN.load(Ordering::SeqCst)
+        && let Some(before) = BEFORE.get()
+    {
+        let _ = rustix::io::write(io::stdout(), MARKS_OFF_AT_ONCE);
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, before);
+    }
+    let _ = emulate_default_handler(signal);
 }
 
 /// Writes to the terminal.
@@ -114,12 +167,14 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn listen() -> Result<Signals, Failure> {
         let open = |kind| signal(kind).map_err(|error| Failure::io("listening for signals", error));
-        Ok(Signals {
+        let signals = Signals {
             resized: open(SignalKind::window_change())?,
             interrupt: open(SignalKind::interrupt())?,
             terminate: open(SignalKind::terminate())?,
             hangup: open(SignalKind::hangup())?,
-        })
+        };
+        IS_LISTENING.store(true, Ordering::SeqCst);
+        Ok(signals)
     }
 
     pub(super) async fn next(&mut self) -> Told {
