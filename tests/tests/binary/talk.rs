@@ -307,6 +307,41 @@ fn every_signal_that_ends_the_process_restores_the_terminal() {
     }
 }
 
+/// N-A6: a paste in the first moment is there whole, or not at all and that is said; no part of it is sent.
+#[test]
+fn a_paste_before_the_session_is_ready_is_whole_or_dropped() {
+    let pasted: Vec<String> = (0..30_000).map(|n| format!("line {n:05}")).collect();
+    let paste = format!("\x1b[200~{}\x1b[201~", pasted.join("\r"));
+    for is_taken in [false, true] {
+        let program = Program::new();
+        let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+        let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+        if is_taken {
+            let before = person.until("\x1b[?2004h");
+            assert!(!before.contains("session"), "the terminal is taken before anything else is done: {before}");
+        }
+        person.press(&paste);
+        let is_dropped = person.sees(&["scripted · /help"]).contains("ready is not kept");
+        assert!(!is_dropped || !is_taken);
+        if !is_dropped {
+            person.sees(&["line 29999"]);
+        }
+        person.press("\r");
+        if !is_dropped {
+            person.sees(&["turn 1 done"]);
+        }
+        person.press(CTRL_D);
+        assert_eq!(person.end(), Some(0));
+        let events = program.events(&program.sessions()[0].id);
+        let texts = events.of_kind("user.message").filter_map(|one| one.data["parts"][0]["text"].as_str());
+        let sent: Vec<&str> = texts.collect();
+        match is_dropped {
+            true => assert!(sent.is_empty()),
+            false => assert!(sent == [pasted.join("\n")], "{} bytes", sent[0].len()),
+        }
+    }
+}
+
 /// What a model says cannot reach the terminal as more than text, in whatever pieces it comes.
 #[test]
 fn what_is_said_and_done_cannot_draw_on_the_terminal() {
