@@ -197,7 +197,10 @@ fn a_conversation_at_a_terminal() {
 fn is_tmux_there() -> bool {
     let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
     let is_there = Tmux::is_there();
-    assert!(is_there || is_excused, "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1");
+    assert!(
+        is_there || is_excused,
+        "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1"
+    );
     is_there
 }
 
@@ -235,7 +238,9 @@ fn a_narrower_terminal_shows_each_row_once() {
     if !is_tmux_there() {
         return;
     }
-    let line = |n: u32| format!("row {n} of an answer that is as wide as the terminal was before it became so narrow");
+    let line = |n: u32| {
+        format!("row {n} of an answer that is as wide as the terminal was before it became so narrow")
+    };
     let said: Vec<String> = (1..20).map(line).collect();
     let script = format!("[[reply]]\ntext = \"{}\"\ndelay_ms = 6000\n", said.join("\\n"));
     let program = Program::new();
@@ -318,7 +323,10 @@ fn a_paste_before_the_session_is_ready_is_whole_or_dropped() {
         let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
         if is_taken {
             let before = person.until("\x1b[?2004h");
-            assert!(!before.contains("session"), "the terminal is taken before anything else is done: {before}");
+            assert!(
+                !before.contains("session"),
+                "the terminal is taken before anything else is done: {before}"
+            );
         }
         person.press(&paste);
         let is_dropped = person.sees(&["scripted · /help"]).contains("ready is not kept");

@@ -118,10 +118,8 @@ mod tests {
     #[test]
     fn what_may_be_the_rest_of_a_paste_is_dropped() {
         let start = Instant::now();
-        let typed = |ms: u64, bytes: &[u8]| Typed {
-            bytes: bytes.to_vec(),
-            at: start + Duration::from_millis(ms),
-        };
+        let typed =
+            |ms: u64, bytes: &[u8]| Typed { bytes: bytes.to_vec(), at: start + Duration::from_millis(ms) };
         let mut keys = keyboard(start);
         for (ms, bytes, kept) in [
             (5, &b"a line\rof a "[..], &b""[..]),
