@@ -197,7 +197,10 @@ fn a_conversation_at_a_terminal() {
 fn is_tmux_there() -> bool {
     let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
     let is_there = Tmux::is_there();
-    assert!(is_there || is_excused, "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1");
+    assert!(
+        is_there || is_excused,
+        "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1"
+    );
     is_there
 }
 
@@ -235,7 +238,9 @@ fn a_narrower_terminal_shows_each_row_once() {
     if !is_tmux_there() {
         return;
     }
-    let line = |n: u32| format!("row {n} of an answer that is as wide as the terminal was before it became so narrow");
+    let line = |n: u32| {
+        format!("row {n} of an answer that is as wide as the terminal was before it became so narrow")
+    };
     let said: Vec<String> = (1..20).map(line).collect();
     let script = format!("[[reply]]\ntext = \"{}\"\ndelay_ms = 6000\n", said.join("\\n"));
     let program = Program::new();
@@ -304,6 +309,44 @@ fn every_signal_that_ends_the_process_restores_the_terminal() {
         person.until("\x1b[?2004l");
         assert_eq!(person.wait().signal(), Some(signal.as_raw()));
         assert!(person.is_cooked(), "{signal:?}");
+    }
+}
+
+/// N-A6: a paste in the first moment is there whole, or not at all and that is said; no part of it is sent.
+#[test]
+fn a_paste_before_the_session_is_ready_is_whole_or_dropped() {
+    let pasted: Vec<String> = (0..30_000).map(|n| format!("line {n:05}")).collect();
+    let paste = format!("\x1b[200~{}\x1b[201~", pasted.join("\r"));
+    for is_taken in [false, true] {
+        let program = Program::new();
+        let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+        let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+        if is_taken {
+            let before = person.until("\x1b[?2004h");
+            assert!(
+                !before.contains("session"),
+                "the terminal is taken before anything else is done: {before}"
+            );
+        }
+        person.press(&paste);
+        let is_dropped = person.sees(&["scripted · /help"]).contains("ready is not kept");
+        assert!(!is_dropped || !is_taken);
+        if !is_dropped {
+            person.sees(&["line 29999"]);
+        }
+        person.press("\r");
+        if !is_dropped {
+            person.sees(&["turn 1 done"]);
+        }
+        person.press(CTRL_D);
+        assert_eq!(person.end(), Some(0));
+        let events = program.events(&program.sessions()[0].id);
+        let texts = events.of_kind("user.message").filter_map(|one| one.data["parts"][0]["text"].as_str());
+        let sent: Vec<&str> = texts.collect();
+        match is_dropped {
+            true => assert!(sent.is_empty()),
+            false => assert!(sent == [pasted.join("\n")], "{} bytes", sent[0].len()),
+        }
     }
 }
 

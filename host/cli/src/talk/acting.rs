@@ -26,7 +26,9 @@ impl Talk<'_> {
     pub(super) async fn typed(&mut self, typed: &Typed) -> Result<Option<Outcome>, Failure> {
         let keys = match typed.bytes[..] {
             // The text so far stays in the line: part of a paste is never sent.
-            [CTRL_C | CTRL_D] if self.is_paste_stuck(typed.at) => self.decoder.end_paste().into_iter().collect(),
+            [CTRL_C | CTRL_D] if self.is_paste_stuck(typed.at) => {
+                self.decoder.end_paste().into_iter().collect()
+            }
             _ => self.decoder.push(&typed.bytes),
         };
         self.typed_at = typed.at;

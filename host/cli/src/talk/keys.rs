@@ -7,7 +7,7 @@ use rewake_core::limits::MESSAGE_BYTES_MAX;
 const PASTE_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (64 << 10);
 /// Bytes of a sequence that nobody knows the end of.
 const SEQUENCE_BYTES_MAX: usize = 64;
-const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+pub(super) const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 /// What was pressed, or pasted.

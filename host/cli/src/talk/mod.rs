@@ -4,6 +4,7 @@
 
 mod acting;
 mod commands;
+mod early;
 mod editor;
 mod history;
 mod hold;
@@ -34,6 +35,8 @@ use rewake_runtime::live::{Gone, Live};
 use rewake_store::Store;
 use tokio::sync::mpsc;
 
+pub(crate) use self::early::Early;
+use self::early::{DROPPED, Keyboard};
 use self::editor::Editor;
 use self::history::History;
 use self::hold::{Heard, Hold};
@@ -42,7 +45,7 @@ use self::row::{Look, Row};
 use self::screen::Screen;
 use self::status::Status;
 use self::transcript::{Transcript, sent};
-use self::tty::{Signals, Told, Tty, Typed};
+use self::tty::{Signals, Told};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
@@ -118,6 +121,7 @@ pub(crate) async fn talk(
     id: &SessionId,
     is_new: bool,
     is_unfolded: bool,
+    early: Early,
 ) -> Result<Outcome, Failure> {
     let store: Arc<dyn Store> = opened.host.store().clone();
     let standing = Standing::whole(store.clone(), id).await?;
@@ -155,9 +159,10 @@ pub(crate) async fn talk(
     };
     talk.remember(is_new).await?;
     let mut signals = Signals::listen()?;
-    let tty = Tty::take()?;
+    let Early { tty, mut keyboard } = early;
+    tty.take_all_keys()?;
     out::divert(Some(diversion));
-    let result = talk.run(&mut signals).await;
+    let result = talk.run(&mut signals, &mut keyboard).await;
     // Of a terminal that is gone nothing can be taken away.
     let _ = talk.screen.draw(&talk.transcript.take(), &[], (0, 0));
     out::divert(None);
@@ -185,8 +190,7 @@ enum Left {
 }
 
 impl Talk<'_> {
-    async fn run(&mut self, signals: &mut Signals) -> Result<Left, Failure> {
-        let mut input = tty::input();
+    async fn run(&mut self, signals: &mut Signals, keyboard: &mut Keyboard) -> Result<Left, Failure> {
         if self.is_due() {
             self.want();
         }
@@ -198,8 +202,13 @@ impl Talk<'_> {
             let pause = self.pause();
             let outcome = tokio::select! {
                 heard = self.hold.next(&self.opened.host, &self.id) => self.heard(heard).await?,
-                typed = input.recv() => match typed {
-                    Some(typed) => self.typed(&typed).await?,
+                typed = keyboard.next() => match typed {
+                    Some(typed) => {
+                        if std::mem::take(&mut keyboard.has_dropped) {
+                            self.transcript.note(Style::Bad, DROPPED);
+                        }
+                        self.typed(&typed).await?
+                    }
                     None => Some(Outcome::Terminated),
                 },
                 told = signals.next() => match told {
@@ -218,17 +227,17 @@ impl Talk<'_> {
                 break outcome;
             }
         };
-        let is_at_once = self.leave(&mut input).await;
+        let is_at_once = self.leave(keyboard).await;
         self.show().await?;
         Ok(if is_at_once { Left::AtOnce } else { Left::InOrder(outcome) })
     }
 
     /// Lets go of the session. True: whoever pressed Ctrl-C meanwhile does not wait for it.
-    async fn leave(&mut self, input: &mut mpsc::Receiver<Typed>) -> bool {
+    async fn leave(&mut self, keyboard: &mut Keyboard) -> bool {
         self.status.does("lets go of the session", Instant::now());
         let _ = self.draw();
         let pressed = async {
-            while let Some(typed) = input.recv().await {
+            while let Some(typed) = keyboard.next().await {
                 if typed.bytes.contains(&CTRL_C) {
                     return;
                 }

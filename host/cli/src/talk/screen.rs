@@ -113,7 +113,8 @@ impl Screen {
     /// the rows that were wider, the cursor's own too.
     fn rows_up(&self) -> usize {
         let (row, column) = self.cursor;
-        let above: usize = self.drawn.iter().take(row).map(|row| 1 + row.folds(self.columns, usize::MAX)).sum();
+        let above: usize =
+            self.drawn.iter().take(row).map(|row| 1 + row.folds(self.columns, usize::MAX)).sum();
         above + self.drawn.get(row).map_or(0, |row| row.folds(self.columns, column))
     }
 }

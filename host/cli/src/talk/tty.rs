@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use rustix::termios::{self, OptionalActions, OutputModes, Termios};
+use rustix::termios::{self, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios};
 use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGBUS, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1, SIGUSR2,
     SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -19,7 +19,9 @@ use tokio::sync::mpsc;
 use crate::exit::Failure;
 
 /// Pieces of input that wait.
-const INPUT_MAX: usize = 64;
+const INPUT_MAX: usize = 512;
+/// No key is this one.
+const NO_KEY: u8 = 0;
 /// Columns and lines of a terminal that does not say.
 const SIZE: (usize, usize) = (80, 24);
 /// A paste comes marked as one.
@@ -46,7 +48,7 @@ static IS_LISTENING: AtomicBool = AtomicBool::new(false);
 pub(super) struct Tty(());
 
 impl Tty {
-    /// Takes the terminal.
+    /// Takes the terminal. Ctrl-C ends the process until [`Tty::take_all_keys`].
     pub(super) fn take() -> Result<Tty, Failure> {
         let failed = |error: io::Error| Failure::io("taking the terminal", error);
         let stdin = io::stdin();
@@ -56,6 +58,8 @@ impl Tty {
         }
         let mut modes = before;
         modes.make_raw();
+        modes.local_modes |= LocalModes::ISIG;
+        modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
         // What others write here begins its lines at the left.
         modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
         let tty = Tty(());
@@ -63,6 +67,14 @@ impl Tty {
         termios::tcsetattr(&stdin, OptionalActions::Drain, &modes).map_err(|error| failed(error.into()))?;
         write(MARKS_ON).map_err(failed)?;
         Ok(tty)
+    }
+
+    /// From now on all keys come as they are pressed, Ctrl-C too.
+    pub(super) fn take_all_keys(&self) -> Result<(), Failure> {
+        let failed = |error: rustix::io::Errno| Failure::io("taking the terminal", error);
+        let mut modes = termios::tcgetattr(io::stdin()).map_err(failed)?;
+        modes.local_modes.remove(LocalModes::ISIG);
+        termios::tcsetattr(io::stdin(), OptionalActions::Now, &modes).map_err(failed)
     }
 }
 
