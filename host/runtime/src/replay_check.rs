@@ -51,7 +51,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// If the store cannot be read.
-pub async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
+pub(crate) async fn verify(store: &dyn Store, id: &SessionId) -> Result<Verified, StoreError> {
     let mut session = Session::new(id.clone());
     let broken = match fold_whole(store, &mut session, |_| {}).await {
         Ok(_) => None,

@@ -7,12 +7,10 @@ use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{
-    CLOCK_RESOLUTION_NS, Data, FileAnswer, FileUse, Imports, OverLimit, Sandbox, coarse_ns, hook, http, log,
-    tool, types,
-};
+use rewake_bindings::{Data, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
+use rewake_wasi::{CLOCK_RESOLUTION_NS, FileAnswer, FileUse, WasiHost, coarse_ns};
 use tracing::warn;
 use wasmtime::{Engine, Store, Trap};
 
@@ -129,6 +127,22 @@ impl Plain {
 }
 
 impl Imports for Plain {
+    fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        self.calls.count("log.log");
+        self.logs.push(level, &message);
+        Ok(())
+    }
+
+    fn http_fetch(
+        &mut self,
+        request: http::Request,
+    ) -> BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
+        self.calls.count("http.fetch");
+        Box::pin(async move { Ok(self.requests.fetch(request).await) })
+    }
+}
+
+impl WasiHost for Plain {
     fn file_replayed(&mut self, asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
         self.calls.count(op_in(asked.op).function());
         Ok(None)
@@ -144,20 +158,6 @@ impl Imports for Plain {
     fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
         self.files.note(asked, answer);
         Ok(())
-    }
-
-    fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
-        self.calls.count("log.log");
-        self.logs.push(level, &message);
-        Ok(())
-    }
-
-    fn http_fetch(
-        &mut self,
-        request: http::Request,
-    ) -> BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
-        self.calls.count("http.fetch");
-        Box::pin(async move { Ok(self.requests.fetch(request).await) })
     }
 
     fn observe_wall(&mut self) -> wasmtime::Result<Duration> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rewake_bindings::{Imports, http, log};
+use rewake_wasi::WasiHost;
 use wasmtime::Result;
 
 #[derive(Default)]
@@ -50,7 +51,9 @@ impl Imports for Recorder {
         self.note(format!("{level:?} {message}"));
         Ok(())
     }
+}
 
+impl WasiHost for Recorder {
     fn observe_wall(&mut self) -> Result<Duration> {
         self.note("wall");
         Ok(Duration::new(1_000, 7))

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use rewake_bindings::{CLOCK_RESOLUTION_NS, coarse_ns};
 use rewake_core::difference::Difference;
 use rewake_core::fact::Observed;
+use rewake_wasi::{CLOCK_RESOLUTION_NS, coarse_ns};
 use wasmtime::{Result, bail};
 
 use crate::record::Recorder;

@@ -1,9 +1,9 @@
 //! A harness's files (journal.md R8): its mounts are read-only, and what it sees there are observations. A
 //! replay is told the same without a look at the disk.
 
-use rewake_bindings::{FileAnswer, FileUse};
 use rewake_core::difference::Difference;
 use rewake_core::fact::Observed;
+use rewake_wasi::{FileAnswer, FileUse};
 use wasmtime::Result;
 
 use crate::record::Recorder;

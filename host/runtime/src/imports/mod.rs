@@ -13,9 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{
-    FileAnswer, FileUse, Imports, http as wit_http, log, model as wit_model, session as wit_session, types,
-};
+use rewake_bindings::{Imports, http as wit_http, log, model as wit_model, session as wit_session, types};
+use rewake_wasi::{FileAnswer, FileUse, WasiHost};
 use wasmtime::Result;
 
 use crate::context::SessionContext;
@@ -119,7 +118,9 @@ impl Imports for StepImports {
         self.recorder.log(level, &message);
         Ok(())
     }
+}
 
+impl WasiHost for StepImports {
     fn observe_wall(&mut self) -> Result<Duration> {
         ambient::wall(&mut self.recorder, self.cx.clock.as_ref())
     }

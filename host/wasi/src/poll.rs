@@ -1,6 +1,6 @@
 //! `wasi:io/poll` as guests see it: which pollables are ready is an observation of a harness.
 //!
-//! It knows to ask [`Imports`](crate::Imports) before a poll and to tell it after one. How a live
+//! It knows to ask [`WasiHost`](crate::WasiHost) before a poll and to tell it after one. How a live
 //! poll waits is wasmtime-wasi's business.
 
 use wasmtime::component::{Linker, Resource};
@@ -8,16 +8,16 @@ use wasmtime::{Result, ensure};
 use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi_io::bindings::wasi::io::poll;
 
+use crate::WasiData;
 use crate::ambient::Ambient;
-use crate::data::Data;
 
 const POLL: &str = "wasi:io/poll.poll";
 const READY: &str = "wasi:io/poll.pollable.ready";
 const BLOCK: &str = "wasi:io/poll.pollable.block";
 
-/// Puts polls that [`Imports`](crate::Imports) hears of in the place of WASI's; the linker must allow shadowing.
-pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
-    poll::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)
+/// Puts polls that [`WasiHost`](crate::WasiHost) hears of in the place of WASI's; the linker must allow shadowing.
+pub(crate) fn shadow<T: WasiData>(linker: &mut Linker<T>) -> Result<()> {
+    poll::add_to_linker::<T, Ambient<'static>>(linker, T::ambient)
 }
 
 /// Checks a recorded answer against what the guest asks now: recorded bytes are not trusted to fit.

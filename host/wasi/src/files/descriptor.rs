@@ -17,12 +17,12 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 
+use super::Access;
 use super::disk::{How, NAME_BYTES, Node, READ_BYTES_MAX};
 use super::streams::{Failure, FileStream};
 use super::{
     Fd, FileAnswer, FileKind, FileOp, FileStat, FileUse, Files, Live, NAMES_BYTES_MAX, bounded, done, misfit,
 };
-use crate::data::Access;
 
 /// The names of a directory that are not read yet.
 struct Names {
