@@ -15,8 +15,7 @@ use rewake_core::firing::Firing;
 use rewake_core::grant::Grants;
 use rewake_core::ids::Digest;
 
-pub(crate) use self::ask::failed;
-use self::ask::{Asked, ask};
+pub(crate) use self::ask::{Asked, ask, failed};
 pub use self::standalone::{Answered, Fired};
 pub(crate) use self::standalone::{ask_alone, random_key};
 pub(crate) use self::told::{Told, Used};
@@ -81,26 +80,6 @@ pub(crate) struct Judged {
 /// A verdict on a use: which of the uses, the verdict's seq, the verdict.
 pub(crate) type Answer = (usize, u64, HookVerdict);
 
-/// Asks hooks about uses, side by side; each comes with its start's seq and key. Each verdict is told to
-/// the driver by who heard it; none counts before its entry is durable, which the caller's next
-/// commit sees to.
-pub(crate) async fn judge(
-    cx: &Arc<SessionContext>,
-    port: Port,
-    judged: Vec<(Judged, u64, String)>,
-) -> Result<Vec<Answer>, Unrecorded> {
-    let asks = judged.into_iter().map(|(one, start, key)| {
-        let (cx, port) = (cx.clone(), port.clone());
-        async move {
-            let busy = cx.busy().await;
-            let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place, busy };
-            let (seq, verdict) = ask(&cx, &port, asked, Some(one.place.turn), &one.told).await?;
-            Ok((one.at, seq, verdict))
-        }
-    });
-    join_all(asks.collect()).await
-}
-
 /// Asks the hooks that the session itself is due to ask.
 pub(crate) async fn fire(
     cx: Arc<SessionContext>,
@@ -120,9 +99,9 @@ pub(crate) async fn fire(
         let (hook, binding, place) = (firing.hook, firing.binding, firing.place);
         let (cx, port) = (cx.clone(), port.clone());
         async move {
+            let asked = Asked { hook, start, key: key.to_hex(), binding, place };
             let busy = cx.busy().await;
-            let asked = Asked { hook, start, key: key.to_hex(), binding, place, busy };
-            ask(&cx, &port, asked, turn, &told).await
+            port.record(ask(&cx, &busy, asked, turn, &told).await, false).await
         }
     });
     join_all(asks.collect()).await.map(|_| ())

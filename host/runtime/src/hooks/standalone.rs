@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rewake_core::effect::Effect;
-use rewake_core::entry::{Draft, Place};
+use rewake_core::entry::Place;
 use rewake_core::fact::{Fact, HookEvent, HookVerdict, LogLines, Source};
 use rewake_core::ids::Digest;
 use rewake_wire::{Outcome, Part, Sender};
@@ -11,12 +11,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 
 use super::ask::{Asked, ask};
 use super::{Told, Tried, Used, matching};
 use crate::context::SessionContext;
-use crate::event::{Event, Port};
 use rewake_bundle::GrantKind;
 
 /// An event as somebody writes it by hand.
@@ -222,24 +220,18 @@ pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &
 }
 
 async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told) -> Option<Answered> {
-    let (port, events) = Port::open();
     let is_of_turn = !matches!(event, HookEvent::SessionStart | HookEvent::SessionEnd);
     let (turn, place) = if is_of_turn { (Some(1), Place::turn(1)) } else { (None, Place::default()) };
-    let asking = async {
-        // The port goes with this block, and what is kept of it ends.
-        let port = port;
-        let key = random_key();
-        let busy = cx.busy().await;
-        let asked = Asked { hook, start: 0, key, binding: Digest::default(), place, busy };
-        ask(cx, &port, asked, turn, told).await.ok()
-    };
-    let (answer, drafts) = tokio::join!(asking, kept(events));
-    let (_, verdict) = answer?;
-    let logs = drafts.into_iter().find_map(|draft| match draft.fact {
-        Fact::LogLines(logs) => Some(logs),
-        _ => None,
-    });
-    Some(Answered { verdict, logs })
+    let asked = Asked { hook, start: 0, key: random_key(), binding: Digest::default(), place };
+    let (mut verdict, mut logs) = (None, None);
+    for draft in ask(cx, &cx.busy().await, asked, turn, told).await {
+        match draft.fact {
+            Fact::HookVerdict(said) => verdict = Some(said),
+            Fact::LogLines(said) => logs = Some(said),
+            _ => {}
+        }
+    }
+    Some(Answered { verdict: verdict?, logs })
 }
 
 /// An idempotency key that no call had before.
@@ -248,24 +240,6 @@ pub(crate) fn random_key() -> String {
     // A machine without randomness runs no sessions either, and outside of a session a repeated key harms nobody.
     let _ = getrandom::fill(&mut bytes);
     Digest::of(&bytes).to_hex()
-}
-
-/// Takes whatever is to be recorded, and records nothing.
-async fn kept(mut events: mpsc::Receiver<Event>) -> Vec<Draft> {
-    let mut all = Vec::new();
-    while let Some(event) = events.recv().await {
-        match event {
-            Event::Record { drafts, reply, .. } => {
-                all.extend(drafts);
-                let _ = reply.send(Ok(Vec::new()));
-            }
-            Event::Head(reply) => {
-                let _ = reply.send(0);
-            }
-            Event::Show(_) => {}
-        }
-    }
-    all
 }
 
 #[cfg(test)]

@@ -3,18 +3,19 @@
 use rewake_bindings::{session, types};
 use rewake_core::canonical::levels;
 use rewake_core::difference::Difference;
-use rewake_core::entry::Draft;
+use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{AgentMessage, AgentTitle, CUSTOM, Custom, Fact, Observed};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{
     DETAIL_BYTES_MAX, MARKER_LEVELS_MAX, SAID_BYTES_MAX, TITLE_CHARS_MAX, cut, cut_chars,
 };
-
+use rewake_core::replay::Recorded;
 use serde_json::json;
 
 use super::{StepImports, apart};
+use crate::event::{Port, Unrecorded};
 use crate::journal_query;
-use crate::record::Stop;
+use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_sandbox::convert::{parts_in, seq_out};
 
 /// Bytes of the name of an author's own kind.
@@ -181,23 +182,44 @@ pub(super) async fn set_activity(imports: &mut StepImports, line: String) {
     imports.recorder.activity(cut_chars(line.lines().next().unwrap_or_default(), 200)).await;
 }
 
-/// An effect inside the store: one entry, performed by its own transaction (R3).
 async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> wasmtime::Result<u32> {
-    let (place, recorded) = imports.recorder.begin(function)?;
-    if let Some(entry) = recorded.as_ref().and_then(|recorded| recorded.first()) {
-        let fact = fact.as_recorded(&entry.fact);
-        if entry.fact == fact {
-            return Ok(seq_out(entry.seq));
-        }
-        let difference = noted_otherwise(&entry.fact, &fact);
-        return Err(imports.recorder.differs(entry.seq, function, difference));
+    let (_, noted) = imports.recorder.run(Note { function, fact }).await?;
+    Ok(seq_out(noted.seq))
+}
+
+/// An effect inside the store: one entry, performed by its own transaction (R3). It is its own end, so that it is
+/// never open.
+struct Note {
+    function: &'static str,
+    fact: Fact,
+}
+
+impl Call for Note {
+    fn function(&self) -> &'static str {
+        self.function
     }
-    let entries = imports.recorder.record(place, vec![Draft::agent(place, fact)], true).await?;
-    Ok(seq_out(entries[0].seq))
+
+    async fn compare(&self, _: Place, recorded: &Recorded) -> Result<(), (u64, Difference)> {
+        let Some(entry) = recorded.first() else { return Ok(()) };
+        let fact = self.fact.clone().as_recorded(&entry.fact);
+        if entry.fact == fact { Ok(()) } else { Err((entry.seq, difference(&entry.fact, &fact))) }
+    }
+
+    async fn start(&mut self, _: &mut Recorder, place: Place, _: &Recorded) -> wasmtime::Result<Facts> {
+        Ok(Draft::agent(place, self.fact.clone()).into())
+    }
+
+    fn lost(&self, start: &Entry) -> Draft {
+        Draft::agent(start.place, self.fact.clone())
+    }
+
+    async fn perform(&mut self, _: &Port, start: &Entry, _: u32) -> Result<Facts, Unrecorded> {
+        Ok(self.lost(start).into())
+    }
 }
 
 /// Where two facts of the same function differ.
-fn noted_otherwise(before: &Fact, now: &Fact) -> Difference {
+fn difference(before: &Fact, now: &Fact) -> Difference {
     if let Some(kind) = Difference::of_texts(before.kind(), now.kind()) {
         return kind.within("kind");
     }

@@ -2,6 +2,8 @@
 //! is being replayed (journal.md R3, R6, R7). Imports ask it what is recorded, perform only what is not,
 //! and hand it what came of it.
 
+mod call;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub(crate) use self::call::{Call, Facts};
 use crate::budget::Budget;
 use crate::event::{Port, Unrecorded};
 use crate::live::Live;
@@ -220,8 +223,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Opens the next call: its place, and what is recorded of it. None: it is live.
-    pub(crate) fn begin(&mut self, function: &'static str) -> wasmtime::Result<(Place, Option<Recorded>)> {
+    /// Opens the next call: its place, and what is recorded of it; nothing, if it is live.
+    pub(crate) fn begin(&mut self, function: &'static str) -> wasmtime::Result<(Place, Recorded)> {
         self.count(function);
         self.function = function;
         let ordinal = self.ordinal + 1;
@@ -233,7 +236,7 @@ impl Recorder {
         if recorded.is_some() {
             self.ordinal = ordinal;
         }
-        Ok((place, recorded))
+        Ok((place, recorded.unwrap_or_default()))
     }
 
     /// Records facts of the call at `place`; what was observed before it goes along.
@@ -314,12 +317,6 @@ impl Recorder {
         let Difference { path, expected, got } = difference;
         let (expected, got) = (format!("{function} {expected}"), format!("{function} {got}"));
         self.stopped(Mismatch { seq, expected, got, field: path })
-    }
-
-    /// A mismatch in what was called: the entry is of no such call.
-    pub(crate) fn another_call(&mut self, seq: u64, function: &str) -> wasmtime::Error {
-        let (expected, got) = ("another call".to_owned(), function.to_owned());
-        self.stopped(Mismatch { seq, expected, got, field: "function".to_owned() })
     }
 
     /// A mismatch in what the observation that was claimed last was asked with.

@@ -4,7 +4,7 @@
 use rewake_bindings::hook;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{Changes, Decision, Fact, HookEvent, HookPin, HookVerdict, ToolPin};
+use rewake_core::fact::{Changes, Decision, HookEvent, HookPin, HookVerdict, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{
     DETAIL_BYTES_MAX, HOOK_TEXT_CHARS_MAX, TITLE_CHARS_MAX, TOOL_INPUT_BYTES_MAX, cut, cut_chars,
@@ -14,29 +14,27 @@ use rewake_wire::{Actor, ActorType};
 use super::told::{Told, input};
 use crate::calls::cut_parts;
 use crate::context::{Busy, SessionContext};
-use crate::event::{Port, Unrecorded};
 use rewake_sandbox::convert::parts_in;
 use rewake_sandbox::guest::{self, Ran};
 use rewake_schema::Schema;
 
 /// A hook that is asked, its start committed.
-pub(super) struct Asked {
-    pub(super) hook: u32,
-    pub(super) start: u64,
-    pub(super) key: String,
-    pub(super) binding: Digest,
-    pub(super) place: Place,
-    pub(super) busy: Busy,
+pub(crate) struct Asked {
+    pub(crate) hook: u32,
+    pub(crate) start: u64,
+    pub(crate) key: String,
+    pub(crate) binding: Digest,
+    pub(crate) place: Place,
 }
 
-/// Asks one hook, and has its verdict recorded.
-pub(super) async fn ask(
+/// Asks one hook; returns its verdict, which comes last, and its log lines, as they are recorded.
+pub(crate) async fn ask(
     cx: &SessionContext,
-    port: &Port,
+    busy: &Busy,
     asked: Asked,
     turn: Option<u32>,
     told: &Told,
-) -> Result<(u64, HookVerdict), Unrecorded> {
+) -> Vec<Draft> {
     let pin = &cx.created.hooks[asked.hook as usize];
     let component = cx.component(pin.component);
     let mut verdict = HookVerdict::default();
@@ -52,7 +50,7 @@ pub(super) async fn ask(
                 input,
                 config: component.config.clone(),
             };
-            let sandbox = cx.sandbox(component, Some(asked.busy.clone()));
+            let sandbox = cx.sandbox(component, Some(busy.clone()));
             let way_out = cx.way_out(component);
             let Ran { result, ms, logs, files, http, calls, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
@@ -79,10 +77,8 @@ pub(super) async fn ask(
         ..verdict
     };
     let actor = Actor::new(ActorType::Hook, component.full_name());
-    drafts.push(Draft::by(actor, asked.place, verdict.clone()));
-    let entries = port.record(drafts, false).await?;
-    let recorded = entries.iter().find(|entry| matches!(entry.fact, Fact::HookVerdict(_)));
-    Ok((recorded.map_or(0, |entry| entry.seq), verdict))
+    drafts.push(Draft::by(actor, asked.place, verdict));
+    drafts
 }
 
 /// What an answer may say to this event.
