@@ -4,9 +4,7 @@ use rewake_bindings::tool;
 use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
 use rewake_core::entry::Place;
-use rewake_core::fact::{
-    Class, Ending, HookEvent, LogLines, Provider, RequestedUse, ToolCompleted, ToolPin,
-};
+use rewake_core::fact::{Class, Ending, HookEvent, LogLines, Provider, RequestedUse, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};

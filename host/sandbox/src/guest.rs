@@ -143,19 +143,24 @@ impl Imports for Plain {
 }
 
 impl WasiHost for Plain {
-    fn file_replayed(&mut self, asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
+    fn use_file<'a>(
+        &'a mut self,
+        asked: &'a FileUse,
+        may_change: bool,
+        live: BoxFuture<'a, wasmtime::Result<FileAnswer>>,
+    ) -> BoxFuture<'a, wasmtime::Result<FileAnswer>> {
         self.calls.count(op_in(asked.op).function());
-        Ok(None)
-    }
-
-    fn file_may_change(&mut self) -> BoxFuture<'_, wasmtime::Result<()>> {
         Box::pin(async move {
-            self.requests.until_held().await;
-            Ok(())
+            if may_change {
+                self.requests.until_held().await;
+            }
+            let answer = live.await?;
+            self.files.note(asked, &answer);
+            Ok(answer)
         })
     }
 
-    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
+    fn file_settled(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
         self.files.note(asked, answer);
         Ok(())
     }
@@ -197,18 +202,15 @@ impl WasiHost for Plain {
         Ok((seed as u64, (seed >> 64) as u64))
     }
 
-    fn replayed_ready(
-        &mut self,
+    fn observe_ready<'a>(
+        &'a mut self,
         _function: &'static str,
         _pollables: usize,
         _ready_min: usize,
-    ) -> wasmtime::Result<Option<Vec<u32>>> {
+        live: BoxFuture<'a, wasmtime::Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, wasmtime::Result<Vec<u32>>> {
         self.calls.count("poll");
-        Ok(None)
-    }
-
-    fn observed_ready(&mut self, _function: &'static str, _ready: &[u32]) -> wasmtime::Result<()> {
-        Ok(())
+        live
     }
 }
 

@@ -177,37 +177,31 @@ impl Recorder {
         self.calls.count(function);
     }
 
-    /// The recorded observation, or a live one.
-    pub(crate) fn observe(
+    /// An observation: what a guest is told of the world around it. It has no start, because observing again harms
+    /// nobody. `replayed` compares what is recorded with what is asked now, and makes the answer of it.
+    pub(crate) async fn observe<T>(
         &mut self,
         function: &'static str,
-        live: impl FnOnce(&mut Self) -> Observed,
-    ) -> wasmtime::Result<Observed> {
-        if let Some(recorded) = self.recorded(function)? {
-            return Ok(recorded);
-        }
-        let observed = live(self);
-        self.observed(observed.clone())?;
-        Ok(observed)
-    }
-
-    /// The recorded observation; none: the caller observes, and says so with [`Recorder::observed`].
-    pub(crate) fn recorded(&mut self, function: &'static str) -> wasmtime::Result<Option<Observed>> {
+        replayed: impl FnOnce(Observed) -> Result<T, Difference>,
+        live: impl AsyncFnOnce(&mut Self) -> wasmtime::Result<(Observed, T)>,
+    ) -> wasmtime::Result<T> {
         self.count(function);
         self.function = function;
-        let recorded =
-            self.replay.observe(self.ordinal, function).map_err(|mismatch| self.stopped(mismatch))?;
-        if recorded.is_none() {
-            self.go_live();
+        let recorded = self.replay.observe(self.ordinal, function);
+        if let Some(recorded) = recorded.map_err(|mismatch| self.stopped(mismatch))? {
+            return replayed(recorded).map_err(|difference| self.misread(function, difference));
         }
-        Ok(recorded)
+        self.go_live();
+        let (observed, answer) = live(self).await?;
+        self.observed(observed)?;
+        Ok(answer)
     }
 
     /// Keeps what was observed live.
     ///
     /// # Errors
     /// If the step has observed more without any call than is recorded together.
-    pub(crate) fn observed(&mut self, observed: Observed) -> wasmtime::Result<()> {
+    fn observed(&mut self, observed: Observed) -> wasmtime::Result<()> {
         self.pending_bytes += weight(&observed);
         self.observed_bytes += weight(&observed);
         for (what, got, max) in [
@@ -349,6 +343,12 @@ impl Recorder {
     fn go_live(&mut self) {
         self.live.send_if_modified(|live| !std::mem::replace(live, true));
     }
+}
+
+/// An observation that is of no such function.
+pub(crate) fn misfit(recorded: &Observed) -> Difference {
+    let (expected, got) = (recorded.function().to_owned(), "another observation".to_owned());
+    Difference { path: "function".to_owned(), expected, got }
 }
 
 /// The bytes that an observation takes in an entry, about.

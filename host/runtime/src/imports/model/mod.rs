@@ -152,7 +152,7 @@ impl Call for Complete {
     }
 
     async fn start(&mut self, recorder: &mut Recorder, place: Place, _: &Recorded) -> Result<Facts> {
-                let (asking, blobs) = Asking::new(self, &recorder.budget);
+        let (asking, blobs) = Asking::new(self, &recorder.budget);
         // What is not sent need not be on the disk before its end: they share a commit.
         let durable = asking.model.is_ok();
         let drafts = vec![Draft::agent(place, asking.started.clone())];
@@ -170,7 +170,7 @@ impl Call for Complete {
         attempt: Option<u32>,
     ) -> Facts {
         let Some(n) = attempt else { return self.lost(start).into() };
-                let (asking, _) = Asking::new(self, &recorder.budget);
+        let (asking, _) = Asking::new(self, &recorder.budget);
         let (cost, reserved) = (recorded.reserved(), asking.started.reserved);
         let facts = match &asking.model {
             Ok(_) => {
