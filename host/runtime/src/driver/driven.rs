@@ -6,19 +6,11 @@ use std::sync::atomic::Ordering;
 use rewake_core::decide::Input;
 use rewake_core::ids::Timestamp;
 use rewake_store::StoreError;
-use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{Driver, Fatal};
+use super::{Driver, Fatal, Phase};
 use crate::live::Gone;
 use crate::loaded::Leave;
-
-/// How a driver came to its end, and what the next one of the session gets of it.
-pub(crate) struct Drove {
-    pub(crate) driven: Driven,
-    pub(crate) lease: Left,
-    pub(crate) leave: mpsc::Receiver<Leave>,
-}
 
 /// What a driver left of its session's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +24,11 @@ pub(crate) enum Left {
 }
 
 /// How a driver came to its end.
-pub(crate) enum Driven {
+pub(crate) enum DriverExit {
     /// This host does not run the session any more.
-    Gone(Gone),
-    /// It is to be read back and driven again, if this host has or gets its lease (journal.md R0).
-    Again(Again),
+    Unload(Gone),
+    /// The session is reloaded, if this host has or gets its lease (journal.md R0).
+    Reload(Again),
 }
 
 /// Why a session is to be read back by the host that had it.
@@ -83,7 +75,7 @@ impl Driver {
             Some(Leave::IfIdle { why, busy }) => (why, busy),
         };
         let is_due = until.is_some_and(|until| until <= self.cx.store.now());
-        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.is_inbox_moved().await? {
+        if is_due || self.is_running() || self.ledger.is_dirty() || self.is_inbox_moved().await? {
             let _ = busy.send(());
             return Ok(None);
         }
@@ -91,31 +83,33 @@ impl Driver {
         Ok(Some(why))
     }
 
-    pub(super) async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {
+    /// Drops the guest and writes everything, so that the next driver has nothing to recover.
+    pub(super) async fn unload(&mut self, why: String) -> Result<(), Fatal> {
         self.drop_guest().await?;
         let unloaded = self.ledger.decide(Input::Unload { why })?;
         self.ledger.stage(unloaded.entries)?;
         self.ledger.flush(None).await?;
-        self.snapshot(self.snapshot_entries.div_ceil(10)).await?;
-        Ok(Gone::Unloaded)
+        self.snapshot(self.snapshot_entries.div_ceil(10)).await
     }
 
     /// What comes of a driver that cannot go on. What is in its memory is written where only time or the step was at
     /// fault, and given up where the store contradicts it.
-    pub(super) async fn give_up(&mut self, fatal: Fatal) -> Driven {
+    pub(super) async fn give_up(&mut self, fatal: Fatal) -> DriverExit {
         let fatal = self.write_last(fatal).await;
-        self.running = None;
+        self.phase = Phase::Ended;
         let gone = match fatal {
-            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => return Driven::Again(Again::Lease),
+            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => {
+                return DriverExit::Reload(Again::Lease);
+            }
             Fatal::Store(
                 error
                 @ (StoreError::Unknown(_) | StoreError::RowTaken { .. } | StoreError::RowChanged { .. }),
             ) => {
-                return Driven::Again(Again::Store(error.to_string()));
+                return DriverExit::Reload(Again::Store(error.to_string()));
             }
             // A session that is another host's by now has moved on: what does not fit is not its fault. A store that
             // cannot be asked does not say whose it is, and the own clock cannot: this host may have been taken for dead.
-            Fatal::Fault(_) if !self.keeper.is_confirmed().await => return Driven::Again(Again::Lease),
+            Fatal::Fault(_) if !self.keeper.is_confirmed().await => return DriverExit::Reload(Again::Lease),
             Fatal::Fault(fault) => Gone::Faulted(*fault),
             other => Gone::Failed(other.to_string()),
         };
@@ -124,7 +118,7 @@ impl Driver {
         {
             warn!(%error, "a fault could not be kept");
         }
-        Driven::Gone(gone)
+        DriverExit::Unload(gone)
     }
 
     /// Writes what is in memory, if that is believed still: a session that is another's by now refuses it. Returns why
@@ -140,7 +134,7 @@ impl Driver {
                 Fatal::LeaseLost
             }
             Fatal::Fault(_) | Fatal::Host(_) => {
-                self.running = None;
+                self.phase = Phase::Ended;
                 self.ledger.flush(None).await.err().unwrap_or(fatal)
             }
             other => other,

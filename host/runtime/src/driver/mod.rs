@@ -27,7 +27,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) use self::driven::{Again, Driven, Drove, Left};
+pub(crate) use self::driven::{Again, DriverExit, Left};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
 use self::inbox::Inbox;
 use self::ledger::Ledger;
@@ -98,27 +98,31 @@ pub(crate) struct Options {
     pub(crate) snapshot_entries: u64,
 }
 
-/// What a driver does next.
-enum Flow {
-    Wait(Option<Timestamp>),
-    Gone(Gone),
+/// What a session is doing.
+enum Phase {
+    /// Nothing, before something comes or this time is reached.
+    Resting(Option<Timestamp>),
+    /// Its open step was started or re-run by this driver, and is run next.
+    Ready,
+    /// It runs a step, or hooks that fire.
+    Running(Running),
+    /// Nothing, for good.
+    Ended,
 }
 
 /// The driver of one loaded session.
 pub(crate) struct Driver {
     cx: Arc<SessionContext>,
     watch: Watch,
-    /// The operator's rules are others for the session: it is read back once no call is open.
-    ruled_anew: bool,
+    /// The operator's rules changed for the session: it is reloaded as soon as no call is open.
+    rules_changed: bool,
     ledger: Ledger,
     keeper: Keeper,
     followers: Followers,
     wake: Arc<Notify>,
     leave: mpsc::Receiver<Leave>,
     leaving: Arc<AtomicBool>,
-    running: Option<Running>,
-    /// The open step's start or re-run is of this driver, and it has not been run since.
-    ready: bool,
+    phase: Phase,
     /// A step was begun by this driver whose start was on the disk.
     has_begun: bool,
     /// The newest saved state, so that the next step need not read it.
@@ -131,7 +135,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Drives a session until it is let go of, and says why that was.
-    pub(crate) async fn drive(options: Options) -> Drove {
+    pub(crate) async fn drive(options: Options) -> (DriverExit, Left, mpsc::Receiver<Leave>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
         let Options { followers, wake, leave, leaving, snapshot_entries, .. } = options;
         let Folded { session, snapshot_seq, folded, rejected } = folded;
@@ -147,15 +151,14 @@ impl Driver {
         let mut driver = Driver {
             cx,
             watch,
-            ruled_anew: false,
+            rules_changed: false,
             ledger,
             keeper,
             followers,
             wake,
             leave,
             leaving,
-            running: None,
-            ready: false,
+            phase: Phase::Resting(None),
             has_begun: false,
             state: None,
             inbox: Inbox::default(),
@@ -164,60 +167,61 @@ impl Driver {
             snapshot_entries,
         };
         driver.keeper.tell(driver.cx.deadline.clone());
-        let driven = match driver.run(load).await {
-            Ok(driven) => driven,
+        let exit = match driver.run(load).await {
+            Ok(exit) => exit,
             Err(fatal) => driver.give_up(fatal).await,
         };
-        driver.running = None;
-        // Whoever drives it next must not meet what is still being done; the lease then runs out by itself.
-        let (driven, lease) = match (driver.cx.quiesce().await, driven) {
-            (true, Driven::Again(again)) => (Driven::Again(again), Left::Held),
-            (true, gone) => {
+        driver.phase = Phase::Ended;
+        // The next driver must not meet what is still being done; the lease then runs out by itself.
+        let (exit, lease) = match (driver.cx.quiesce().await, exit) {
+            (true, DriverExit::Reload(why)) => (DriverExit::Reload(why), Left::Held),
+            (true, exit) => {
                 let is_given_back = driver.keeper.release().await;
-                (gone, if is_given_back { Left::GivenBack } else { Left::Held })
+                (exit, if is_given_back { Left::GivenBack } else { Left::Held })
             }
-            (false, Driven::Again(again)) => (Driven::Gone(again.gone()), Left::Busy),
-            (false, gone) => (gone, Left::Busy),
+            (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.gone()), Left::Busy),
+            (false, exit) => (exit, Left::Busy),
         };
-        Drove { driven, lease, leave: driver.leave }
+        (exit, lease, driver.leave)
     }
 
-    async fn run(&mut self, load: LoadInput) -> Result<Driven, Fatal> {
+    async fn run(&mut self, load: LoadInput) -> Result<DriverExit, Fatal> {
         if self.ledger.session.ended.is_some() && !self.ledger.session.has_farewells() {
-            return Ok(Driven::Gone(Gone::Ended));
+            return Ok(DriverExit::Unload(Gone::Ended));
         }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
         let narrowed = self.ledger.decide(Input::Grants(self.cx.grants.clone()))?;
         self.ledger.stage(narrowed.entries)?;
         let mut due = true;
-        let mut until = None;
         let mut look = pin!(sleep(LOOK));
         loop {
-            // A call that runs keeps what it began with; none begins by rules of before.
-            if self.ruled_anew && self.ledger.session.calls.is_empty() {
-                self.let_go(Again::Rules.word().to_owned()).await?;
-                return Ok(Driven::Again(Again::Rules));
+            // A call that runs keeps the rules that it began with; none begins by old rules.
+            if self.rules_changed && self.ledger.session.calls.is_empty() {
+                self.unload(Again::Rules.word().to_owned()).await?;
+                return Ok(DriverExit::Reload(Again::Rules));
             }
             if due {
-                match self.advance().await? {
-                    Flow::Wait(at) => until = at,
-                    Flow::Gone(gone) => return Ok(Driven::Gone(gone)),
-                }
-                if self.running.is_none() && !self.ledger.is_dirty() {
-                    self.followers.tell(Live::Idle);
-                }
+                self.advance().await?;
+            }
+            let until = match self.phase {
+                Phase::Ended => return Ok(DriverExit::Unload(Gone::Ended)),
+                Phase::Resting(until) => until,
+                Phase::Ready | Phase::Running(_) => None,
+            };
+            if due && !self.is_running() && !self.ledger.is_dirty() {
+                self.followers.tell(Live::Idle);
             }
             due = tokio::select! {
                 biased;
                 // These first, so that a guest with much to say cannot put them off.
                 () = &mut look => {
-                    let pause = if self.running.is_some() { LOOK } else { REST_LOOK };
+                    let pause = if self.is_running() { LOOK } else { REST_LOOK };
                     self.look(look.as_mut(), pause).await?;
                     false
                 }
                 () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
-                happened = happens(&mut self.running) => match happened {
+                happened = happens(&mut self.phase) => match happened {
                     Happened::Event(event) => { self.handle(event).await?; self.is_ending() }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
@@ -228,7 +232,10 @@ impl Driver {
                     true
                 }
                 leave = self.leave.recv() => match self.leaves(leave, until).await? {
-                    Some(why) => return self.let_go(why).await.map(Driven::Gone),
+                    Some(why) => {
+                        self.unload(why).await?;
+                        return Ok(DriverExit::Unload(Gone::Unloaded));
+                    }
                     None => true,
                 },
                 () = reached(until, self.cx.store.now()) => {
@@ -246,7 +253,7 @@ impl Driver {
         }
         self.keeper.check()?;
         if let Some(rules) = self.watch.changed() {
-            self.ruled_anew = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
+            self.rules_changed = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
         }
         self.followers.tidy();
         next.reset(Instant::now() + pause);
@@ -267,14 +274,20 @@ impl Driver {
         Ok(self.inbox.rows(&*self.cx.store, &self.ledger.session, &self.wake).await?)
     }
 
-    /// Does everything that is due, until a guest runs or there is nothing. A message that somebody changed while it
-    /// was taken in is taken in again, as it is then.
-    async fn advance(&mut self) -> Result<Flow, Fatal> {
+    fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running(_))
+    }
+
+    /// Does everything that is due, until a guest runs or nothing is due. A message that was changed while it was
+    /// accepted is accepted again, in its new form.
+    async fn advance(&mut self) -> Result<(), Fatal> {
         loop {
             match self.advance_on().await {
-                // Nothing ran since: the fold is what it was before, and a step that was made ready is not there.
+                // Nothing ran since: the fold is what it was before, and a step that was ready is not there.
                 Err(Fatal::Overtaken) => {
-                    self.ready = false;
+                    if !self.is_running() {
+                        self.phase = Phase::Resting(None);
+                    }
                     self.inbox.forget();
                 }
                 other => return other,
@@ -282,7 +295,7 @@ impl Driver {
         }
     }
 
-    async fn advance_on(&mut self) -> Result<Flow, Fatal> {
+    async fn advance_on(&mut self) -> Result<(), Fatal> {
         loop {
             let (rows, through) = self.rows().await?;
             if self.ledger.goes_back(&rows) {
@@ -294,11 +307,11 @@ impl Driver {
                 rows,
                 now: self.cx.store.now(),
                 seed,
-                running: self.running.is_some(),
-                ready: self.ready,
+                running: self.is_running(),
+                ready: matches!(self.phase, Phase::Ready),
             });
             let decision = self.ledger.decide(input)?;
-            if decision.drops_guest && self.running.is_some() {
+            if decision.drops_guest && self.is_running() {
                 self.drop_guest().await?;
                 continue;
             }
@@ -307,23 +320,19 @@ impl Driver {
             }
             match decision.then {
                 Then::Again => {}
-                Then::RunStep => {
-                    self.run_step().await?;
-                    return Ok(Flow::Wait(None));
-                }
-                Then::Fire(firings) => {
-                    self.fire(firings).await?;
-                    return Ok(Flow::Wait(None));
-                }
+                Then::RunStep => return self.run_step().await,
+                Then::Fire(firings) => return self.fire(firings).await,
                 // What another process has sent meanwhile is not left for the next look.
-                Then::Idle(_) if self.running.is_none() && !self.inbox.is_fresh() => self.inbox.forget(),
+                Then::Idle(_) if !self.is_running() && !self.inbox.is_fresh() => self.inbox.forget(),
                 Then::Idle(until) => {
-                    self.ledger.flush(None).await?;
-                    return Ok(Flow::Wait(until));
+                    if !self.is_running() {
+                        self.phase = Phase::Resting(until);
+                    }
+                    return self.ledger.flush(None).await;
                 }
                 Then::Ended => {
-                    self.ledger.flush(None).await?;
-                    return Ok(Flow::Gone(Gone::Ended));
+                    self.phase = Phase::Ended;
+                    return self.ledger.flush(None).await;
                 }
             }
         }
@@ -347,9 +356,10 @@ impl Driver {
         let ends_turn = entries
             .last()
             .is_some_and(|draft| draft.fact.is_turn_end() || matches!(draft.fact, Fact::TurnWaiting(_)));
-        let readies =
-            entries.iter().any(|draft| matches!(draft.fact, Fact::StepStarted(_) | Fact::StepRerun(_)));
-        self.ready |= readies;
+        let is_step = |draft: &Draft| matches!(draft.fact, Fact::StepStarted(_) | Fact::StepRerun(_));
+        if entries.iter().any(is_step) {
+            self.phase = Phase::Ready;
+        }
         self.ledger.stage(entries)?;
         if ends_turn {
             self.ledger.flush(None).await?;

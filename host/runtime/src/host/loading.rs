@@ -17,7 +17,7 @@ use tracing::warn;
 use super::{Host, HostError};
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
-use crate::driver::{Again, Driven, Driver, Left, Options, corrupt_fault, stored_fault};
+use crate::driver::{Again, Driver, DriverExit, Left, Options, corrupt_fault, stored_fault};
 use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Gone, Live};
@@ -97,19 +97,19 @@ impl Host {
             let cx = Arc::clone(&taken.cx);
             let options = self.options(loaded, taken, again.as_ref(), leave);
             // A task of its own, so that a session whose driver panics is not held for ever.
-            let drove = match tokio::spawn(Driver::drive(options)).await {
-                Ok(drove) => drove,
+            let (exit, left, requests) = match tokio::spawn(Driver::drive(options)).await {
+                Ok(exit) => exit,
                 Err(error) => {
                     self.left(if cx.quiesce().await { Left::Held } else { Left::Busy });
                     return Gone::Failed(format!("a bug of this host: {error}"));
                 }
             };
-            let why = match drove.driven {
-                Driven::Gone(gone) => {
-                    self.left(drove.lease);
+            let why = match exit {
+                DriverExit::Unload(gone) => {
+                    self.left(left);
                     return gone;
                 }
-                Driven::Again(why) => why,
+                DriverExit::Reload(why) => why,
             };
             // Rules change when somebody changes them.
             let may_reload = matches!(why, Again::Rules) || may_retry(&mut reloads);
@@ -137,7 +137,7 @@ impl Host {
                 }
                 tokio::time::sleep(pause(&reloads)).await;
             };
-            leave = drove.leave;
+            leave = requests;
             again = Some(why);
         }
     }
