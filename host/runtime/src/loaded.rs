@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rewake_core::ids::SessionId;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
-use crate::live::{Followers, Gone, Live};
+use crate::live::{Followers, Live, UnloadReason};
 
 /// What a driver is asked about letting go.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Loaded {
     pub(crate) leave: mpsc::Sender<Leave>,
     /// It is being let go of: whoever wants it takes it up anew.
     pub(crate) leaving: Arc<AtomicBool>,
-    pub(crate) gone: watch::Receiver<Option<Gone>>,
+    pub(crate) reason: watch::Receiver<Option<UnloadReason>>,
 }
 
 impl Loaded {
@@ -46,29 +46,29 @@ impl Loaded {
     }
 
     /// Asks for it to be let go of, and waits until it is.
-    pub async fn unload(&self, why: &str) -> Gone {
+    pub async fn unload(&self, why: &str) -> UnloadReason {
         self.leaving.store(true, Ordering::Release);
         let _ = self.leave.send(Leave::Now { why: why.to_owned() }).await;
-        self.gone().await
+        self.unloaded().await
     }
 
     /// The same, if nothing is being done. None, if something is: [`Live::Idle`] is told again after it.
     /// What is told of idleness may be over when it is heard; this is not.
-    pub async fn unload_if_idle(&self, why: &str) -> Option<Gone> {
+    pub async fn unload_if_idle(&self, why: &str) -> Option<UnloadReason> {
         let (busy, told) = oneshot::channel();
         let _ = self.leave.send(Leave::IfIdle { why: why.to_owned(), busy }).await;
         match told.await {
             Ok(()) => None,
-            Err(_) => Some(self.gone().await),
+            Err(_) => Some(self.unloaded().await),
         }
     }
 
     /// Waits until this host no longer runs it.
-    pub async fn gone(&self) -> Gone {
-        let mut gone = self.gone.clone();
-        match gone.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or(Gone::Unloaded),
-            Err(_) => Gone::Failed("its driver died".into()),
+    pub async fn unloaded(&self) -> UnloadReason {
+        let mut reason = self.reason.clone();
+        match reason.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or(UnloadReason::Unloaded),
+            Err(_) => UnloadReason::Failed("its driver died".into()),
         }
     }
 }

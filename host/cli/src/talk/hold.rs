@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rewake_core::ids::SessionId;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{Host, HostError, Loaded};
 use rewake_store::StoreError;
 use tokio::sync::broadcast::Receiver;
@@ -79,11 +79,11 @@ impl Hold {
                 heard
             }
             Hold::Here(loaded, live) => match live.recv().await {
-                Ok(Live::Gone(gone)) => self.gone(gone),
+                Ok(Live::Unloaded(gone)) => self.gone(gone),
                 Ok(live) => Heard::Live(live),
                 Err(RecvError::Lagged(_)) => Heard::Look,
                 Err(RecvError::Closed) => {
-                    let gone = loaded.gone().await;
+                    let gone = loaded.unloaded().await;
                     self.gone(gone)
                 }
             },
@@ -98,13 +98,13 @@ impl Hold {
         }
     }
 
-    fn gone(&mut self, gone: Gone) -> Heard {
+    fn gone(&mut self, gone: UnloadReason) -> Heard {
         *self = Hold::Away;
-        Heard::Live(Live::Gone(gone))
+        Heard::Live(Live::Unloaded(gone))
     }
 
     /// Lets go of it, if nothing is being done. None: it is not here, or something is.
-    pub(super) async fn rest(&mut self) -> Option<Gone> {
+    pub(super) async fn rest(&mut self) -> Option<UnloadReason> {
         let Hold::Here(loaded, _) = self else { return None };
         let gone = loaded.unload_if_idle("idle").await?;
         *self = Hold::Away;

@@ -30,7 +30,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session::{Ended, Session};
 use rewake_core::view;
 use rewake_runtime::HostError;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_store::Store;
 use tokio::sync::mpsc;
 
@@ -302,7 +302,7 @@ impl Talk<'_> {
                 self.idle_since = Some(now);
                 self.status.rests();
             }
-            Heard::Live(Live::Gone(gone)) => return self.gone(gone).await,
+            Heard::Live(Live::Unloaded(gone)) => return self.gone(gone).await,
         }
         Ok(self.is_over())
     }
@@ -318,22 +318,22 @@ impl Talk<'_> {
     }
 
     /// The session is not here any more.
-    async fn gone(&mut self, gone: Gone) -> Result<Option<Outcome>, Failure> {
+    async fn gone(&mut self, gone: UnloadReason) -> Result<Option<Outcome>, Failure> {
         self.idle_since = None;
         self.status.rests();
         self.show().await?;
         match gone {
-            Gone::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
-            Gone::Failed(why) => {
+            UnloadReason::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
+            UnloadReason::Failed(why) => {
                 self.transcript.note(Style::Bad, &format!("{why}. The journal is as it was"));
             }
-            Gone::Fenced => {
+            UnloadReason::Fenced => {
                 self.transcript
                     .note(Style::Bad, "another process has taken the session over; nothing is lost");
                 self.want();
             }
-            Gone::Ended => return Ok(self.ended()),
-            Gone::Unloaded => {
+            UnloadReason::Ended => return Ok(self.ended()),
+            UnloadReason::Unloaded => {
                 if self.is_due() {
                     self.want();
                 }

@@ -9,7 +9,7 @@ use rewake_store::StoreError;
 use tracing::warn;
 
 use super::{Driver, Fatal, Phase};
-use crate::live::Gone;
+use crate::live::UnloadReason;
 use crate::loaded::Leave;
 
 /// What a driver left of its session's lease.
@@ -26,7 +26,7 @@ pub(crate) enum Left {
 /// How a driver came to its end.
 pub(crate) enum DriverExit {
     /// This host does not run the session any more.
-    Unload(Gone),
+    Unload(UnloadReason),
     /// The session is reloaded, if this host has or gets its lease (journal.md R0).
     Reload(Again),
 }
@@ -53,11 +53,11 @@ impl Again {
     }
 
     /// What it comes to if the session is not taken up again.
-    pub(crate) fn gone(self) -> Gone {
+    pub(crate) fn unload_reason(self) -> UnloadReason {
         match self {
-            Again::Rules => Gone::Unloaded,
-            Again::Lease => Gone::Fenced,
-            Again::Store(why) => Gone::Failed(why),
+            Again::Rules => UnloadReason::Unloaded,
+            Again::Lease => UnloadReason::Fenced,
+            Again::Store(why) => UnloadReason::Failed(why),
         }
     }
 }
@@ -110,10 +110,10 @@ impl Driver {
             // A session that is another host's by now has moved on: what does not fit is not its fault. A store that
             // cannot be asked does not say whose it is, and the own clock cannot: this host may have been taken for dead.
             Fatal::Fault(_) if !self.keeper.is_confirmed().await => return DriverExit::Reload(Again::Lease),
-            Fatal::Fault(fault) => Gone::Faulted(*fault),
-            other => Gone::Failed(other.to_string()),
+            Fatal::Fault(fault) => UnloadReason::Faulted(*fault),
+            other => UnloadReason::Failed(other.to_string()),
         };
-        if let Gone::Faulted(fault) = &gone
+        if let UnloadReason::Faulted(fault) = &gone
             && let Err(error) = self.cx.store.set_fault(&self.cx.id, Some(fault.clone())).await
         {
             warn!(%error, "a fault could not be kept");

@@ -37,7 +37,7 @@ use crate::HOST_VERSION;
 use crate::context::SessionContext;
 use crate::event::Event;
 use crate::lease::{Keeper, LeaseError};
-use crate::live::{Followers, Gone, Live};
+use crate::live::{Followers, Live, UnloadReason};
 use crate::load::Folded;
 use crate::loaded::Leave;
 use rewake_policy::config::Watch;
@@ -179,7 +179,7 @@ impl Driver {
                 let is_given_back = driver.keeper.release().await;
                 (exit, if is_given_back { Left::GivenBack } else { Left::Held })
             }
-            (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.gone()), Left::Busy),
+            (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.unload_reason()), Left::Busy),
             (false, exit) => (exit, Left::Busy),
         };
         (exit, lease, driver.leave)
@@ -187,7 +187,7 @@ impl Driver {
 
     async fn run(&mut self, load: LoadInput) -> Result<DriverExit, Fatal> {
         if self.ledger.session.ended.is_some() && !self.ledger.session.has_farewells() {
-            return Ok(DriverExit::Unload(Gone::Ended));
+            return Ok(DriverExit::Unload(UnloadReason::Ended));
         }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
@@ -205,7 +205,7 @@ impl Driver {
                 self.advance().await?;
             }
             let until = match self.phase {
-                Phase::Ended => return Ok(DriverExit::Unload(Gone::Ended)),
+                Phase::Ended => return Ok(DriverExit::Unload(UnloadReason::Ended)),
                 Phase::Resting(until) => until,
                 Phase::Ready | Phase::Running(_) => None,
             };
@@ -234,7 +234,7 @@ impl Driver {
                 leave = self.leave.recv() => match self.leaves(leave, until).await? {
                     Some(why) => {
                         self.unload(why).await?;
-                        return Ok(DriverExit::Unload(Gone::Unloaded));
+                        return Ok(DriverExit::Unload(UnloadReason::Unloaded));
                     }
                     None => true,
                 },

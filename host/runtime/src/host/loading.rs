@@ -20,7 +20,7 @@ use crate::context::SessionContext;
 use crate::driver::{Again, Driver, DriverExit, Left, Options, corrupt_fault, stored_fault};
 use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
-use crate::live::{Followers, Gone, Live};
+use crate::live::{Followers, Live, UnloadReason};
 use crate::load::{self, Folded, Unreadable};
 use crate::loaded::{Leave, Loaded};
 use crate::plan;
@@ -59,20 +59,20 @@ impl Host {
             if !loaded.leaving.load(Ordering::Acquire) {
                 return Ok((loaded, follower));
             }
-            loaded.gone().await;
+            loaded.unloaded().await;
         }
         self.heed_arrivals().await?;
         let taken = self.take_up(id).await?;
         let followers = Followers::default();
         let (leave_sender, leave) = mpsc::channel(1);
-        let (told, gone) = watch::channel(None);
+        let (told, reason) = watch::channel(None);
         let loaded = Loaded {
             id: id.clone(),
             followers: followers.clone(),
             wake: Arc::new(Notify::new()),
             leave: leave_sender,
             leaving: Arc::default(),
-            gone,
+            reason,
         };
         self.lock().insert(id.clone(), loaded.clone());
         let (host, ours) = (self.clone(), loaded.clone());
@@ -80,7 +80,7 @@ impl Host {
         tokio::spawn(async move {
             let gone = host.run(&ours, taken, leave).await;
             host.lock().remove(&ours.id);
-            followers.tell(Live::Gone(gone.clone()));
+            followers.tell(Live::Unloaded(gone.clone()));
             let _ = told.send(Some(gone));
         });
         Ok((loaded, follower))
@@ -88,7 +88,7 @@ impl Host {
 
     /// Has a session driven until it is let go of. A driver that lost its lease, does not know what was written,
     /// or runs by rules that changed, is followed by another one, which reads the session back as any load does.
-    async fn run(&self, loaded: &Loaded, taken: TakenUp, mut leave: mpsc::Receiver<Leave>) -> Gone {
+    async fn run(&self, loaded: &Loaded, taken: TakenUp, mut leave: mpsc::Receiver<Leave>) -> UnloadReason {
         let mut taken = taken;
         let mut again = None;
         let mut reloads = VecDeque::new();
@@ -101,7 +101,7 @@ impl Host {
                 Ok(exit) => exit,
                 Err(error) => {
                     self.left(if cx.quiesce().await { Left::Held } else { Left::Busy });
-                    return Gone::Failed(format!("a bug of this host: {error}"));
+                    return UnloadReason::Failed(format!("a bug of this host: {error}"));
                 }
             };
             let why = match exit {
@@ -115,7 +115,7 @@ impl Host {
             let may_reload = matches!(why, Again::Rules) || may_retry(&mut reloads);
             if loaded.leaving.load(Ordering::Acquire) || !may_reload {
                 self.give_back(&lease).await;
-                return why.gone();
+                return why.unload_reason();
             }
             if !matches!(why, Again::Rules) {
                 warn!(session = %loaded.id, why = why.word(), "the session is taken up again");
@@ -124,8 +124,8 @@ impl Host {
             taken = loop {
                 let error = match Box::pin(self.take_up(&loaded.id)).await {
                     Ok(taken) => break taken,
-                    Err(HostError::Store(StoreError::Busy { .. })) => return Gone::Fenced,
-                    Err(HostError::Faulted { fault, .. }) => return Gone::Faulted(*fault),
+                    Err(HostError::Store(StoreError::Busy { .. })) => return UnloadReason::Fenced,
+                    Err(HostError::Faulted { fault, .. }) => return UnloadReason::Faulted(*fault),
                     Err(error) => error,
                 };
                 let may_pass =
@@ -133,7 +133,7 @@ impl Host {
                 let is_left = loaded.leaving.load(Ordering::Acquire);
                 if !may_pass || is_left || !may_retry(&mut reloads) {
                     self.give_back(&lease).await;
-                    return Gone::Failed(error.to_string());
+                    return UnloadReason::Failed(error.to_string());
                 }
                 tokio::time::sleep(pause(&reloads)).await;
             };
