@@ -9,9 +9,9 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 use crate::live::{Followers, Live, UnloadReason};
 
-/// What a driver is asked about letting go.
+/// A request to a driver to unload its session.
 #[derive(Debug)]
-pub(crate) enum Leave {
+pub(crate) enum UnloadRequest {
     /// Whatever is being done.
     Now {
         /// Why.
@@ -33,9 +33,9 @@ pub struct Loaded {
     pub id: SessionId,
     pub(crate) followers: Followers,
     pub(crate) wake: Arc<Notify>,
-    pub(crate) leave: mpsc::Sender<Leave>,
-    /// It is being let go of: whoever wants it takes it up anew.
-    pub(crate) leaving: Arc<AtomicBool>,
+    pub(crate) requests: mpsc::Sender<UnloadRequest>,
+    /// It is being unloaded: a new request loads it again.
+    pub(crate) unloading: Arc<AtomicBool>,
     pub(crate) reason: watch::Receiver<Option<UnloadReason>>,
 }
 
@@ -47,8 +47,8 @@ impl Loaded {
 
     /// Asks for it to be let go of, and waits until it is.
     pub async fn unload(&self, why: &str) -> UnloadReason {
-        self.leaving.store(true, Ordering::Release);
-        let _ = self.leave.send(Leave::Now { why: why.to_owned() }).await;
+        self.unloading.store(true, Ordering::Release);
+        let _ = self.requests.send(UnloadRequest::Now { why: why.to_owned() }).await;
         self.unloaded().await
     }
 
@@ -56,7 +56,7 @@ impl Loaded {
     /// What is told of idleness may be over when it is heard; this is not.
     pub async fn unload_if_idle(&self, why: &str) -> Option<UnloadReason> {
         let (busy, told) = oneshot::channel();
-        let _ = self.leave.send(Leave::IfIdle { why: why.to_owned(), busy }).await;
+        let _ = self.requests.send(UnloadRequest::IfIdle { why: why.to_owned(), busy }).await;
         match told.await {
             Ok(()) => None,
             Err(_) => Some(self.unloaded().await),

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::{Driver, Fatal, Phase};
 use crate::live::UnloadReason;
-use crate::loaded::Leave;
+use crate::loaded::UnloadRequest;
 
 /// What a driver left of its session's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,23 +63,23 @@ impl Again {
 }
 
 impl Driver {
-    /// Why it is to be let go of now; none, if that was to be only while nothing is done, and something is.
-    pub(super) async fn leaves(
+    /// Why the session is unloaded now. Not at all, if that was asked for only while it is idle, and it is not.
+    pub(super) async fn accept(
         &mut self,
-        leave: Option<Leave>,
+        request: Option<UnloadRequest>,
         until: Option<Timestamp>,
     ) -> Result<Option<String>, Fatal> {
-        let (why, busy) = match leave {
+        let (why, busy) = match request {
             None => return Ok(Some("shutdown".into())),
-            Some(Leave::Now { why }) => return Ok(Some(why)),
-            Some(Leave::IfIdle { why, busy }) => (why, busy),
+            Some(UnloadRequest::Now { why }) => return Ok(Some(why)),
+            Some(UnloadRequest::IfIdle { why, busy }) => (why, busy),
         };
         let is_due = until.is_some_and(|until| until <= self.cx.store.now());
         if is_due || self.is_running() || self.ledger.is_dirty() || self.is_inbox_moved().await? {
             let _ = busy.send(());
             return Ok(None);
         }
-        self.leaving.store(true, Ordering::Release);
+        self.unloading.store(true, Ordering::Release);
         Ok(Some(why))
     }
 

@@ -39,7 +39,7 @@ use crate::event::Event;
 use crate::lease::{Keeper, LeaseError};
 use crate::live::{Followers, Live, UnloadReason};
 use crate::load::Folded;
-use crate::loaded::Leave;
+use crate::loaded::UnloadRequest;
 use rewake_policy::config::Watch;
 
 /// How often the lease and the operator's rules are looked at while a guest runs.
@@ -90,10 +90,10 @@ pub(crate) struct Options {
     pub(crate) followers: Followers,
     /// Told when the inbox may hold something new.
     pub(crate) wake: Arc<Notify>,
-    /// Told when the session is to be let go of.
-    pub(crate) leave: mpsc::Receiver<Leave>,
-    /// Set once it is being let go of.
-    pub(crate) leaving: Arc<AtomicBool>,
+    /// Requests to unload the session.
+    pub(crate) requests: mpsc::Receiver<UnloadRequest>,
+    /// Set once it is being unloaded.
+    pub(crate) unloading: Arc<AtomicBool>,
     /// Entries between two snapshots.
     pub(crate) snapshot_entries: u64,
 }
@@ -120,8 +120,8 @@ pub(crate) struct Driver {
     keeper: Keeper,
     followers: Followers,
     wake: Arc<Notify>,
-    leave: mpsc::Receiver<Leave>,
-    leaving: Arc<AtomicBool>,
+    requests: mpsc::Receiver<UnloadRequest>,
+    unloading: Arc<AtomicBool>,
     phase: Phase,
     /// A step was begun by this driver whose start was on the disk.
     has_begun: bool,
@@ -135,9 +135,9 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Drives a session until it is let go of, and says why that was.
-    pub(crate) async fn drive(options: Options) -> (DriverExit, Left, mpsc::Receiver<Leave>) {
+    pub(crate) async fn drive(options: Options) -> (DriverExit, Left, mpsc::Receiver<UnloadRequest>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
-        let Options { followers, wake, leave, leaving, snapshot_entries, .. } = options;
+        let Options { followers, wake, requests, unloading, snapshot_entries, .. } = options;
         let Folded { session, snapshot_seq, folded, rejected } = folded;
         let load = LoadInput {
             host: lease.host.clone(),
@@ -156,8 +156,8 @@ impl Driver {
             keeper,
             followers,
             wake,
-            leave,
-            leaving,
+            requests,
+            unloading,
             phase: Phase::Resting(None),
             has_begun: false,
             state: None,
@@ -182,7 +182,7 @@ impl Driver {
             (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.unload_reason()), Left::Busy),
             (false, exit) => (exit, Left::Busy),
         };
-        (exit, lease, driver.leave)
+        (exit, lease, driver.requests)
     }
 
     async fn run(&mut self, load: LoadInput) -> Result<DriverExit, Fatal> {
@@ -231,7 +231,7 @@ impl Driver {
                     self.look(look.as_mut(), LOOK).await?;
                     true
                 }
-                leave = self.leave.recv() => match self.leaves(leave, until).await? {
+                request = self.requests.recv() => match self.accept(request, until).await? {
                     Some(why) => {
                         self.unload(why).await?;
                         return Ok(DriverExit::Unload(UnloadReason::Unloaded));

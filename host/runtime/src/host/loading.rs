@@ -22,7 +22,7 @@ use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Live, UnloadReason};
 use crate::load::{self, Folded, Unreadable};
-use crate::loaded::{Leave, Loaded};
+use crate::loaded::{Loaded, UnloadRequest};
 use crate::plan;
 use rewake_bundle::Bundle;
 use rewake_policy::config::{Rules, Watch};
@@ -56,7 +56,7 @@ impl Host {
         let _loading = self.0.loading.lock().await;
         if let Some(loaded) = self.loaded(id) {
             let follower = loaded.follow();
-            if !loaded.leaving.load(Ordering::Acquire) {
+            if !loaded.unloading.load(Ordering::Acquire) {
                 return Ok((loaded, follower));
             }
             loaded.unloaded().await;
@@ -64,21 +64,21 @@ impl Host {
         self.heed_arrivals().await?;
         let taken = self.take_up(id).await?;
         let followers = Followers::default();
-        let (leave_sender, leave) = mpsc::channel(1);
+        let (request_sender, requests) = mpsc::channel(1);
         let (told, reason) = watch::channel(None);
         let loaded = Loaded {
             id: id.clone(),
             followers: followers.clone(),
             wake: Arc::new(Notify::new()),
-            leave: leave_sender,
-            leaving: Arc::default(),
+            requests: request_sender,
+            unloading: Arc::default(),
             reason,
         };
         self.lock().insert(id.clone(), loaded.clone());
         let (host, ours) = (self.clone(), loaded.clone());
         let follower = followers.follow();
         tokio::spawn(async move {
-            let gone = host.run(&ours, taken, leave).await;
+            let gone = host.run(&ours, taken, requests).await;
             host.lock().remove(&ours.id);
             followers.tell(Live::Unloaded(gone.clone()));
             let _ = told.send(Some(gone));
@@ -88,16 +88,21 @@ impl Host {
 
     /// Has a session driven until it is let go of. A driver that lost its lease, does not know what was written,
     /// or runs by rules that changed, is followed by another one, which reads the session back as any load does.
-    async fn run(&self, loaded: &Loaded, taken: TakenUp, mut leave: mpsc::Receiver<Leave>) -> UnloadReason {
+    async fn run(
+        &self,
+        loaded: &Loaded,
+        taken: TakenUp,
+        mut requests: mpsc::Receiver<UnloadRequest>,
+    ) -> UnloadReason {
         let mut taken = taken;
         let mut again = None;
         let mut reloads = VecDeque::new();
         loop {
             let lease = taken.lease.clone();
             let cx = Arc::clone(&taken.cx);
-            let options = self.options(loaded, taken, again.as_ref(), leave);
+            let options = self.options(loaded, taken, again.as_ref(), requests);
             // A task of its own, so that a session whose driver panics is not held for ever.
-            let (exit, left, requests) = match tokio::spawn(Driver::drive(options)).await {
+            let (exit, left, rest) = match tokio::spawn(Driver::drive(options)).await {
                 Ok(exit) => exit,
                 Err(error) => {
                     self.left(if cx.quiesce().await { Left::Held } else { Left::Busy });
@@ -113,7 +118,7 @@ impl Host {
             };
             // Rules change when somebody changes them.
             let may_reload = matches!(why, Again::Rules) || may_retry(&mut reloads);
-            if loaded.leaving.load(Ordering::Acquire) || !may_reload {
+            if loaded.unloading.load(Ordering::Acquire) || !may_reload {
                 self.give_back(&lease).await;
                 return why.unload_reason();
             }
@@ -130,15 +135,14 @@ impl Host {
                 };
                 let may_pass =
                     matches!(error, HostError::Store(StoreError::Unknown(_) | StoreError::Io { .. }));
-                let is_left = loaded.leaving.load(Ordering::Acquire);
-                if !may_pass || is_left || !may_retry(&mut reloads) {
+                let is_unloading = loaded.unloading.load(Ordering::Acquire);
+                if !may_pass || is_unloading || !may_retry(&mut reloads) {
                     self.give_back(&lease).await;
                     return UnloadReason::Failed(error.to_string());
                 }
                 tokio::time::sleep(pause(&reloads)).await;
             };
-            leave = requests;
-            again = Some(why);
+            (requests, again) = (rest, Some(why));
         }
     }
 
@@ -163,7 +167,7 @@ impl Host {
         loaded: &Loaded,
         taken: TakenUp,
         again: Option<&Again>,
-        leave: mpsc::Receiver<Leave>,
+        requests: mpsc::Receiver<UnloadRequest>,
     ) -> Options {
         let TakenUp { cx, watch, folded, lease, keeper } = taken;
         Options {
@@ -176,8 +180,8 @@ impl Host {
             again: again.filter(|why| !matches!(why, Again::Rules)).map(|why| why.word().to_owned()),
             followers: loaded.followers.clone(),
             wake: loaded.wake.clone(),
-            leave,
-            leaving: Arc::clone(&loaded.leaving),
+            requests,
+            unloading: Arc::clone(&loaded.unloading),
             snapshot_entries: self.0.snapshot_entries,
         }
     }
