@@ -28,12 +28,12 @@ pub(crate) enum DriverExit {
     /// This host does not run the session any more.
     Unload(UnloadReason),
     /// The session is reloaded, if this host has or gets its lease (journal.md R0).
-    Reload(Again),
+    Reload(ReloadReason),
 }
 
 /// Why a session is to be read back by the host that had it.
 #[derive(Debug)]
-pub(crate) enum Again {
+pub(crate) enum ReloadReason {
     /// The operator's rules are others for it than when it was loaded. It was let go of in good order.
     Rules,
     /// Its lease has run out, or was another's.
@@ -42,22 +42,22 @@ pub(crate) enum Again {
     Store(String),
 }
 
-impl Again {
+impl ReloadReason {
     /// A word for it.
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Again::Rules => "rules",
-            Again::Lease => "lease",
-            Again::Store(_) => "store",
+            ReloadReason::Rules => "rules",
+            ReloadReason::Lease => "lease",
+            ReloadReason::Store(_) => "store",
         }
     }
 
     /// What it comes to if the session is not taken up again.
     pub(crate) fn unload_reason(self) -> UnloadReason {
         match self {
-            Again::Rules => UnloadReason::Unloaded,
-            Again::Lease => UnloadReason::Fenced,
-            Again::Store(why) => UnloadReason::Failed(why),
+            ReloadReason::Rules => UnloadReason::Unloaded,
+            ReloadReason::Lease => UnloadReason::Fenced,
+            ReloadReason::Store(why) => UnloadReason::Failed(why),
         }
     }
 }
@@ -99,17 +99,19 @@ impl Driver {
         self.phase = Phase::Ended;
         let gone = match fatal {
             Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => {
-                return DriverExit::Reload(Again::Lease);
+                return DriverExit::Reload(ReloadReason::Lease);
             }
             Fatal::Store(
                 error
                 @ (StoreError::Unknown(_) | StoreError::RowTaken { .. } | StoreError::RowChanged { .. }),
             ) => {
-                return DriverExit::Reload(Again::Store(error.to_string()));
+                return DriverExit::Reload(ReloadReason::Store(error.to_string()));
             }
             // A session that is another host's by now has moved on: what does not fit is not its fault. A store that
             // cannot be asked does not say whose it is, and the own clock cannot: this host may have been taken for dead.
-            Fatal::Fault(_) if !self.keeper.is_confirmed().await => return DriverExit::Reload(Again::Lease),
+            Fatal::Fault(_) if !self.keeper.is_confirmed().await => {
+                return DriverExit::Reload(ReloadReason::Lease);
+            }
             Fatal::Fault(fault) => UnloadReason::Faulted(*fault),
             other => UnloadReason::Failed(other.to_string()),
         };

@@ -27,7 +27,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) use self::driven::{Again, DriverExit, Left};
+pub(crate) use self::driven::{DriverExit, Left, ReloadReason};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
 use self::inbox::Inbox;
 use self::ledger::Ledger;
@@ -198,8 +198,8 @@ impl Driver {
         loop {
             // A call that runs keeps the rules that it began with; none begins by old rules.
             if self.rules_changed && self.ledger.session.calls.is_empty() {
-                self.unload(Again::Rules.word().to_owned()).await?;
-                return Ok(DriverExit::Reload(Again::Rules));
+                self.unload(ReloadReason::Rules.word().to_owned()).await?;
+                return Ok(DriverExit::Reload(ReloadReason::Rules));
             }
             if due {
                 self.advance().await?;

@@ -17,7 +17,7 @@ use tracing::warn;
 use super::{Host, HostError};
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
-use crate::driver::{Again, Driver, DriverExit, Left, Options, corrupt_fault, stored_fault};
+use crate::driver::{Driver, DriverExit, Left, Options, ReloadReason, corrupt_fault, stored_fault};
 use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Live, UnloadReason};
@@ -117,12 +117,12 @@ impl Host {
                 DriverExit::Reload(why) => why,
             };
             // Rules change when somebody changes them.
-            let may_reload = matches!(why, Again::Rules) || may_retry(&mut reloads);
+            let may_reload = matches!(why, ReloadReason::Rules) || may_retry(&mut reloads);
             if loaded.unloading.load(Ordering::Acquire) || !may_reload {
                 self.give_back(&lease).await;
                 return why.unload_reason();
             }
-            if !matches!(why, Again::Rules) {
+            if !matches!(why, ReloadReason::Rules) {
                 warn!(session = %loaded.id, why = why.word(), "the session is taken up again");
                 tokio::time::sleep(pause(&reloads)).await;
             }
@@ -166,7 +166,7 @@ impl Host {
         &self,
         loaded: &Loaded,
         taken: TakenUp,
-        again: Option<&Again>,
+        again: Option<&ReloadReason>,
         requests: mpsc::Receiver<UnloadRequest>,
     ) -> Options {
         let TakenUp { cx, watch, folded, lease, keeper } = taken;
@@ -177,7 +177,7 @@ impl Host {
             lease,
             keeper,
             // Orderly ends are told by their own entry.
-            again: again.filter(|why| !matches!(why, Again::Rules)).map(|why| why.word().to_owned()),
+            again: again.filter(|why| !matches!(why, ReloadReason::Rules)).map(|why| why.word().to_owned()),
             followers: loaded.followers.clone(),
             wake: loaded.wake.clone(),
             requests,
