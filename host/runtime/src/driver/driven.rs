@@ -14,9 +14,9 @@ use crate::loaded::UnloadRequest;
 
 /// What a driver left of its session's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum LeaseState {
     /// Nothing.
-    GivenBack,
+    Released,
     /// It may still be this host's, which does nothing under it any more.
     Held,
     /// Something is still being done under it: it must run out by itself.

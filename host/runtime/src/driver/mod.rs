@@ -27,7 +27,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) use self::driven::{DriverExit, Left, ReloadReason};
+pub(crate) use self::driven::{DriverExit, LeaseState, ReloadReason};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
 use self::inbox::Inbox;
 use self::ledger::Ledger;
@@ -135,7 +135,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Drives a session until it is let go of, and says why that was.
-    pub(crate) async fn drive(options: Options) -> (DriverExit, Left, mpsc::Receiver<UnloadRequest>) {
+    pub(crate) async fn drive(options: Options) -> (DriverExit, LeaseState, mpsc::Receiver<UnloadRequest>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
         let Options { followers, wake, requests, unloading, snapshot_entries, .. } = options;
         let Folded { session, snapshot_seq, folded, rejected } = folded;
@@ -174,13 +174,13 @@ impl Driver {
         driver.phase = Phase::Ended;
         // The next driver must not meet what is still being done; the lease then runs out by itself.
         let (exit, lease) = match (driver.cx.quiesce().await, exit) {
-            (true, DriverExit::Reload(why)) => (DriverExit::Reload(why), Left::Held),
+            (true, DriverExit::Reload(why)) => (DriverExit::Reload(why), LeaseState::Held),
             (true, exit) => {
-                let is_given_back = driver.keeper.release().await;
-                (exit, if is_given_back { Left::GivenBack } else { Left::Held })
+                let is_released = driver.keeper.release().await;
+                (exit, if is_released { LeaseState::Released } else { LeaseState::Held })
             }
-            (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.unload_reason()), Left::Busy),
-            (false, exit) => (exit, Left::Busy),
+            (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.unload_reason()), LeaseState::Busy),
+            (false, exit) => (exit, LeaseState::Busy),
         };
         (exit, lease, driver.requests)
     }

@@ -17,7 +17,7 @@ use tracing::warn;
 use super::{Host, HostError};
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
-use crate::driver::{Driver, DriverExit, Left, Options, ReloadReason, corrupt_fault, stored_fault};
+use crate::driver::{Driver, DriverExit, LeaseState, Options, ReloadReason, corrupt_fault, stored_fault};
 use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Live, UnloadReason};
@@ -102,16 +102,16 @@ impl Host {
             let cx = Arc::clone(&taken.cx);
             let options = self.options(loaded, taken, again.as_ref(), requests);
             // A task of its own, so that a session whose driver panics is not held for ever.
-            let (exit, left, rest) = match tokio::spawn(Driver::drive(options)).await {
+            let (exit, lease_state, rest) = match tokio::spawn(Driver::drive(options)).await {
                 Ok(exit) => exit,
                 Err(error) => {
-                    self.left(if cx.quiesce().await { Left::Held } else { Left::Busy });
+                    self.note_lease(if cx.quiesce().await { LeaseState::Held } else { LeaseState::Busy });
                     return UnloadReason::Failed(format!("a bug of this host: {error}"));
                 }
             };
             let why = match exit {
                 DriverExit::Unload(gone) => {
-                    self.left(left);
+                    self.note_lease(lease_state);
                     return gone;
                 }
                 DriverExit::Reload(why) => why,
@@ -148,17 +148,17 @@ impl Host {
 
     /// Gives back a lease that this host may still have, and does nothing under.
     async fn give_back(&self, lease: &Lease) {
-        let given_back = give_back(self.0.store.as_ref(), lease).await;
-        self.left(if given_back { Left::GivenBack } else { Left::Held });
+        let is_released = give_back(self.0.store.as_ref(), lease).await;
+        self.note_lease(if is_released { LeaseState::Released } else { LeaseState::Held });
     }
 
     /// Sees to it that others need not wait for a lease that was not given back, once this process is gone.
-    fn left(&self, lease: Left) {
+    fn note_lease(&self, lease: LeaseState) {
         let Some(lock) = self.0.lock.get() else { return };
         match lease {
-            Left::GivenBack => {}
-            Left::Held => lock.leave_behind(),
-            Left::Busy => lock.take_along(),
+            LeaseState::Released => {}
+            LeaseState::Held => lock.leave_behind(),
+            LeaseState::Busy => lock.take_along(),
         }
     }
 
@@ -201,7 +201,7 @@ impl Host {
         match self.read_back(id).await {
             Ok((cx, watch, folded)) => Ok(TakenUp { cx, watch, folded, lease, keeper }),
             Err(error) => {
-                self.left(if keeper.release().await { Left::GivenBack } else { Left::Held });
+                self.note_lease(if keeper.release().await { LeaseState::Released } else { LeaseState::Held });
                 Err(error)
             }
         }
@@ -217,7 +217,7 @@ impl Host {
         let lease = lease.map_err(|error| {
             // It may be this host's.
             if matches!(error, StoreError::Unknown(_)) {
-                self.left(Left::Held);
+                self.note_lease(LeaseState::Held);
             }
             named(lock, error)
         })?;
