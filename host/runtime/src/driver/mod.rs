@@ -1,8 +1,8 @@
 //! The driver of one loaded session: the only place that orders deciding, appending, folding and
 //! performing. It holds the fold, and no guest between steps.
 
-mod driven;
 mod end;
+mod exit;
 mod fault;
 mod inbox;
 mod ledger;
@@ -27,7 +27,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) use self::driven::{DriverExit, LeaseState, ReloadReason};
+pub(crate) use self::exit::{DriverExit, LeaseState, ReloadReason};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
 use self::inbox::Inbox;
 use self::ledger::Ledger;
