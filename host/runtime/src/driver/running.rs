@@ -17,7 +17,7 @@ use super::fault::fault;
 use super::{Driver, Fatal, Phase};
 use crate::budget::Budget;
 use crate::event::{Event, Port, Unrecorded};
-use crate::hooks::{self, Told};
+use crate::hooks::{self, HookPayload};
 use crate::record::Recording;
 use crate::step::{self, StepReport, StepRun};
 
@@ -97,8 +97,8 @@ impl Driver {
         let cx = self.cx.clone();
         let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
         let session = &self.ledger.session;
-        let told = firings.into_iter().map(|firing| (firing, Told::of(session, &firing))).collect();
-        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, told).await) };
+        let firings = firings.into_iter().map(|firing| (firing, HookPayload::of(session, &firing))).collect();
+        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, firings).await) };
         self.phase = Phase::Running(Running::new(work, events));
         Ok(())
     }

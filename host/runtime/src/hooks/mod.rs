@@ -1,9 +1,9 @@
 //! Hooks: which of them an event is for, and asking them side by side (hooks.md). What one answer comes to is
-//! in `ask.rs`, what several come to in `verdict.rs`, what they are told in `told.rs`. Knows no steps.
+//! in `ask.rs`, what several come to in `verdict.rs`, what they are given in `payload.rs`. Knows no steps.
 
 mod ask;
+mod payload;
 mod standalone;
-mod told;
 mod verdict;
 
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use rewake_core::grant::Grants;
 use rewake_core::ids::Digest;
 
 pub(crate) use self::ask::{Asked, ask, failed};
+pub(crate) use self::payload::{HookPayload, Used};
 pub use self::standalone::{Answered, Fired};
 pub(crate) use self::standalone::{ask_alone, random_key};
-pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
@@ -74,7 +74,7 @@ pub(crate) struct Judged {
     pub(crate) hook: u32,
     pub(crate) place: Place,
     pub(crate) binding: Digest,
-    pub(crate) told: Told,
+    pub(crate) payload: HookPayload,
 }
 
 /// A verdict on a use: which of the uses, the verdict's seq, the verdict.
@@ -85,13 +85,13 @@ pub(crate) async fn fire(
     cx: Arc<SessionContext>,
     port: Port,
     turn: Option<u32>,
-    firings: Vec<(Firing, Told)>,
+    firings: Vec<(Firing, HookPayload)>,
 ) -> Result<(), Unrecorded> {
     let drafts = firings.iter().map(|(firing, _)| starting(&cx, firing)).collect();
     let entries = port.record(drafts, true).await?;
     let due = firings.into_iter().zip(entries);
     let due = due.filter(|(_, entry)| !matches!(entry.fact, Fact::HookVerdict(_)));
-    let asks = due.map(|((firing, told), entry)| {
+    let asks = due.map(|((firing, payload), entry)| {
         let (start, key) = match firing.start {
             Some(start) => (start.seq, start.key),
             None => (entry.seq, entry.hash),
@@ -101,7 +101,7 @@ pub(crate) async fn fire(
         async move {
             let asked = Asked { hook, start, key: key.to_hex(), binding, place };
             let busy = cx.busy().await;
-            port.record(ask(&cx, &busy, asked, turn, &told).await, false).await
+            port.record(ask(&cx, &busy, asked, turn, &payload).await, false).await
         }
     });
     join_all(asks.collect()).await.map(|_| ())

@@ -1,4 +1,4 @@
-//! Asking one hook outside of a session: what it is told is written by hand, its verdict is recorded nowhere.
+//! Asking one hook outside of a session: its payload is written by hand, its verdict is recorded nowhere.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ask::{Asked, ask};
-use super::{Told, Tried, Used, matching};
+use super::{HookPayload, Tried, Used, matching};
 use crate::context::SessionContext;
 use rewake_bundle::GrantKind;
 
@@ -22,7 +22,7 @@ use rewake_bundle::GrantKind;
 pub struct Fired {
     /// Which.
     pub event: HookEvent,
-    told: Told,
+    payload: HookPayload,
     tried: String,
     /// What the tool does, for matchers; of a tool that the bundle has, that is known.
     pub effect: Effect,
@@ -129,8 +129,8 @@ impl Fired {
     /// # Errors
     /// What is wrong with the fields.
     pub fn new(event: HookEvent, fields: Value) -> Result<Fired, String> {
-        let (told, tried) = told(event, fields)?;
-        Ok(Fired { event, told, tried, effect: Effect::Once, grants: Vec::new() })
+        let (payload, tried) = payload(event, fields)?;
+        Ok(Fired { event, payload, tried, effect: Effect::Once, grants: Vec::new() })
     }
 
     /// The tool that it is about, if it is about one; else the word that matchers are tried on.
@@ -139,39 +139,39 @@ impl Fired {
     }
 }
 
-fn told(event: HookEvent, fields: Value) -> Result<(Told, String), String> {
+fn payload(event: HookEvent, fields: Value) -> Result<(HookPayload, String), String> {
     Ok(match event {
         HookEvent::SessionStart => {
             let Start { source } = read(fields)?;
-            (Told::Start { source }, source.as_str().to_owned())
+            (HookPayload::Start { source }, source.as_str().to_owned())
         }
         HookEvent::UserPromptSubmit => {
             let Prompt { prompt, sender } = read(fields)?;
             let sender = sender.or_else(|| Some(Sender::Operator("author".into())));
-            (Told::Prompt { prompt, sender }, String::new())
+            (HookPayload::Prompt { prompt, sender }, String::new())
         }
         HookEvent::PreToolUse => {
             let Before { tool_name, tool_input, tool_use_id } = read(fields)?;
-            (Told::Tool { used: used(&tool_name, tool_input, tool_use_id)? }, tool_name)
+            (HookPayload::Tool { used: used(&tool_name, tool_input, tool_use_id)? }, tool_name)
         }
         HookEvent::PostToolUse => {
             let After { tool_name, tool_input, tool_use_id, tool_output, duration_ms } = read(fields)?;
             let used = used(&tool_name, tool_input, tool_use_id)?;
-            (Told::After { used, tool_output, duration_ms }, tool_name)
+            (HookPayload::After { used, tool_output, duration_ms }, tool_name)
         }
         HookEvent::PostToolUseFailure => {
             let Failure { tool_name, tool_input, tool_use_id, error, outcome, duration_ms } = read(fields)?;
             let used = used(&tool_name, tool_input, tool_use_id)?;
-            (Told::Failure { used, error, outcome, duration_ms }, tool_name)
+            (HookPayload::Failure { used, error, outcome, duration_ms }, tool_name)
         }
         HookEvent::Stop => {
             let Stop { stop_hook_active, last_message } = read(fields)?;
-            (Told::Stop { stop_hook_active, last_message }, String::new())
+            (HookPayload::Stop { stop_hook_active, last_message }, String::new())
         }
         HookEvent::SessionEnd => {
             let end: End = read(fields)?;
             let reason = word(&end.reason, &["stopped", "failed", "archived"], "reason")?;
-            (Told::End { reason }, reason.to_owned())
+            (HookPayload::End { reason }, reason.to_owned())
         }
         HookEvent::SubagentStart
         | HookEvent::SubagentStop
@@ -206,25 +206,32 @@ pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &
         Some(tool) => Tried::tool(cx, tool),
         None => Tried { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
     };
-    let mut told = fired.told.clone();
-    if let Told::Tool { used } | Told::After { used, .. } | Told::Failure { used, .. } = &mut told {
+    let mut payload = fired.payload.clone();
+    if let HookPayload::Tool { used } | HookPayload::After { used, .. } | HookPayload::Failure { used, .. } =
+        &mut payload
+    {
         (used.effect, used.grants) = (tried.effect, tried.grants.clone());
     }
     let mut answers = Vec::new();
     for hook in matching(cx, fired.event, &tried) {
         if cx.created.hooks[hook as usize].component == component {
-            answers.extend(one(cx, hook, fired.event, &told).await);
+            answers.extend(one(cx, hook, fired.event, &payload).await);
         }
     }
     answers
 }
 
-async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told) -> Option<Answered> {
+async fn one(
+    cx: &Arc<SessionContext>,
+    hook: u32,
+    event: HookEvent,
+    payload: &HookPayload,
+) -> Option<Answered> {
     let is_of_turn = !matches!(event, HookEvent::SessionStart | HookEvent::SessionEnd);
     let (turn, place) = if is_of_turn { (Some(1), Place::turn(1)) } else { (None, Place::default()) };
     let asked = Asked { hook, start: 0, key: random_key(), binding: Digest::default(), place };
     let (mut verdict, mut logs) = (None, None);
-    for draft in ask(cx, &cx.busy().await, asked, turn, told).await {
+    for draft in ask(cx, &cx.busy().await, asked, turn, payload).await {
         match draft.fact {
             Fact::HookVerdict(said) => verdict = Some(said),
             Fact::LogLines(said) => logs = Some(said),
@@ -275,9 +282,9 @@ mod tests {
 
     #[test]
     fn a_tool_s_input_is_an_object_if_it_is_left_out() {
-        let (told, _) = told(HookEvent::PreToolUse, json!({ "tool_name": "a" })).unwrap();
+        let (payload, _) = payload(HookEvent::PreToolUse, json!({ "tool_name": "a" })).unwrap();
         assert_eq!(
-            serde_json::to_value(&told).unwrap(),
+            serde_json::to_value(&payload).unwrap(),
             json!({
                 "tool_name": "a", "tool_input": {}, "tool_use_id": "use_1", "effect": "once", "grants": [],
             })

@@ -21,7 +21,7 @@ use wasmtime::Result;
 
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
-use crate::hooks::{self, Answer, Asked, Judged, Told, Tried, Used, Verdict, fold};
+use crate::hooks::{self, Answer, Asked, HookPayload, Judged, Tried, Used, Verdict, fold};
 use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
 
@@ -56,7 +56,7 @@ impl Subject {
 
     fn judged(&self, cx: &SessionContext, at: usize, hook: u32) -> Result<Judged> {
         let binding = binding(&cx.id, self.place, &self.qualified, self.definition, self.arguments);
-        Ok(Judged { at, hook, place: self.place, binding, told: Told::Tool { used: self.used()? } })
+        Ok(Judged { at, hook, place: self.place, binding, payload: HookPayload::Tool { used: self.used()? } })
     }
 }
 
@@ -229,8 +229,8 @@ fn heard_of(cx: &SessionContext, at: usize, hook: u32, subject: &Subject, end: &
     let event = end_event(end.outcome);
     let came_of_it = Digest::of(&serde_json::to_vec(&(end.outcome, &end.parts))?);
     let binding = after_binding(&cx.id, subject.place, event, subject.arguments, came_of_it);
-    let told = Told::after(event, subject.used()?, end.outcome, &end.parts, end.ms);
-    Ok(Judged { at, hook, place: subject.place, binding, told })
+    let payload = HookPayload::after(event, subject.used()?, end.outcome, &end.parts, end.ms);
+    Ok(Judged { at, hook, place: subject.place, binding, payload })
 }
 
 /// Asks hooks, all side by side.
@@ -297,11 +297,11 @@ impl Call for Asking {
     }
 
     async fn perform(&mut self, _: &Port, start: &Entry, _: u32) -> std::result::Result<Facts, Unrecorded> {
-        let Judged { hook, binding, place, told, .. } = &self.judged;
+        let Judged { hook, binding, place, payload, .. } = &self.judged;
         let (start, key) = (start.seq, start.hash.to_hex());
         let asked = Asked { hook: *hook, start, key, binding: *binding, place: *place };
         let busy = self.cx.busy().await;
-        let drafts = hooks::ask(&self.cx, &busy, asked, Some(place.turn), told).await;
+        let drafts = hooks::ask(&self.cx, &busy, asked, Some(place.turn), payload).await;
         Ok(Facts { drafts, durable: false, busy: Some(busy), ..Facts::default() })
     }
 }

@@ -11,7 +11,7 @@ use rewake_core::limits::{
 };
 use rewake_wire::{Actor, ActorType};
 
-use super::told::{Told, input};
+use super::payload::{HookPayload, input};
 use crate::calls::cut_parts;
 use crate::context::{Busy, SessionContext};
 use rewake_sandbox::convert::parts_in;
@@ -33,13 +33,13 @@ pub(crate) async fn ask(
     busy: &Busy,
     asked: Asked,
     turn: Option<u32>,
-    told: &Told,
+    payload: &HookPayload,
 ) -> Vec<Draft> {
     let pin = &cx.created.hooks[asked.hook as usize];
     let component = cx.component(pin.component);
     let mut verdict = HookVerdict::default();
     let mut drafts = Vec::new();
-    let answer = match input(cx, pin, turn, told) {
+    let answer = match input(cx, pin, turn, payload) {
         Err(why) => Err(why),
         Ok(input) => {
             let event = hook::Event {
@@ -58,7 +58,7 @@ pub(crate) async fn ask(
             let logs = logs.into_fact(&component.full_name());
             drafts.extend(logs.map(|logs| Draft::system(asked.place, logs)));
             match result {
-                Ok(Ok(verdict)) => check(cx, pin, told, verdict),
+                Ok(Ok(verdict)) => check(cx, pin, payload, verdict),
                 Ok(Err(why)) => Err(why),
                 Err(broken) => Err(format!("{}: {}", broken.code, broken.detail)),
             }
@@ -85,11 +85,11 @@ pub(crate) async fn ask(
 fn check(
     cx: &SessionContext,
     pin: &HookPin,
-    told: &Told,
+    payload: &HookPayload,
     verdict: hook::Verdict,
 ) -> Result<HookVerdict, String> {
     let said = said(pin, verdict, cx.component(pin.component).limits.output_bytes_max)?;
-    if let (Some(input), Told::Tool { used }) = (&said.changes.input, told)
+    if let (Some(input), HookPayload::Tool { used }) = (&said.changes.input, payload)
         && let Some(tool) = cx.tool(&used.tool_name)
     {
         fits(tool, input)?;
