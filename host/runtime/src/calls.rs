@@ -10,7 +10,7 @@ use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
 
 use crate::context::{Busy, SessionContext};
-use crate::hooks::{self, Tried};
+use crate::hooks::{self, MatchTarget};
 use rewake_policy::grants;
 use rewake_sandbox::convert::part_in;
 use rewake_sandbox::guest::{self, Broken, Ran, Used};
@@ -52,7 +52,7 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> 
         (Some(tool), Ok(_)) => Ok(tool.clone()),
     };
     let matching = |event| match &target {
-        Ok(tool) => hooks::matching(cx, event, &Tried::tool(cx, tool)),
+        Ok(tool) => hooks::matching(cx, event, &MatchTarget::tool(cx, tool)),
         Err(_) => Vec::new(),
     };
     let hooks = matching(HookEvent::PreToolUse);

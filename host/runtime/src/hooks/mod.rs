@@ -25,28 +25,28 @@ use crate::event::{Port, Unrecorded};
 use crate::join_all::join_all;
 use rewake_bundle::{GrantKind, Matcher};
 
-/// What a matcher is tried on: a name, and what stands behind it can do.
-pub(crate) struct Tried<'a> {
+/// What a matcher is tested on: a name, and what the thing of that name can do.
+pub(crate) struct MatchTarget<'a> {
     pub(crate) name: &'a str,
     pub(crate) effect: Effect,
     pub(crate) grants: Vec<GrantKind>,
 }
 
-impl<'a> Tried<'a> {
+impl<'a> MatchTarget<'a> {
     /// A tool.
     pub(crate) fn tool(cx: &SessionContext, tool: &'a ToolPin) -> Self {
         let grants = tool.component.map(|index| grant_kinds(&cx.component(index).grants));
         let grants = grants.unwrap_or_default();
-        Tried { name: &tool.name, effect: tool.effect, grants }
+        MatchTarget { name: &tool.name, effect: tool.effect, grants }
     }
 }
 
 /// The hooks of an event that are for it, in the order in which their verdicts are folded.
-pub(crate) fn matching(cx: &SessionContext, event: HookEvent, tried: &Tried<'_>) -> Vec<u32> {
+pub(crate) fn matching(cx: &SessionContext, event: HookEvent, target: &MatchTarget<'_>) -> Vec<u32> {
     let hooks = (0u32..).zip(cx.created.hooks.iter().zip(&cx.matchers));
     hooks
         .filter(|(_, (pin, _))| pin.event == event)
-        .filter(|(_, (_, matcher))| matcher.matches(tried.name, Some(tried.effect), &tried.grants))
+        .filter(|(_, (_, matcher))| matcher.matches(target.name, Some(target.effect), &target.grants))
         .map(|(index, _)| index)
         .collect()
 }

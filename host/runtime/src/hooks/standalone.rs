@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ask::{Asked, ask};
-use super::{HookPayload, Tried, Used, matching};
+use super::{HookPayload, MatchTarget, Used, matching};
 use crate::context::SessionContext;
 use rewake_bundle::GrantKind;
 
@@ -133,7 +133,7 @@ impl Fired {
         Ok(Fired { event, payload, tried, effect: Effect::Once, grants: Vec::new() })
     }
 
-    /// The tool that it is about, if it is about one; else the word that matchers are tried on.
+    /// The tool that it is about, if it is about one; else the word that matchers are tested on.
     pub fn tried(&self) -> &str {
         &self.tried
     }
@@ -202,18 +202,18 @@ fn used(name: &str, input: Value, id: String) -> Result<Used, String> {
 /// Asks the hooks of one component that are for an event, one after another, in the order of their
 /// declarations; none is asked, if none is for it.
 pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &Fired) -> Vec<Answered> {
-    let tried = match cx.created.tools.iter().find(|tool| tool.name == fired.tried) {
-        Some(tool) => Tried::tool(cx, tool),
-        None => Tried { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
+    let target = match cx.created.tools.iter().find(|tool| tool.name == fired.tried) {
+        Some(tool) => MatchTarget::tool(cx, tool),
+        None => MatchTarget { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
     };
     let mut payload = fired.payload.clone();
     if let HookPayload::Tool { used } | HookPayload::After { used, .. } | HookPayload::Failure { used, .. } =
         &mut payload
     {
-        (used.effect, used.grants) = (tried.effect, tried.grants.clone());
+        (used.effect, used.grants) = (target.effect, target.grants.clone());
     }
     let mut answers = Vec::new();
-    for hook in matching(cx, fired.event, &tried) {
+    for hook in matching(cx, fired.event, &target) {
         if cx.created.hooks[hook as usize].component == component {
             answers.extend(one(cx, hook, fired.event, &payload).await);
         }

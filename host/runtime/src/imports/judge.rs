@@ -21,7 +21,7 @@ use wasmtime::Result;
 
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
-use crate::hooks::{self, Answer, Asked, HookPayload, Judged, Tried, Used, Verdict, fold};
+use crate::hooks::{self, Answer, Asked, HookPayload, Judged, MatchTarget, Used, Verdict, fold};
 use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
 
@@ -308,7 +308,7 @@ impl Call for Asking {
 
 /// An effectful import of the harness that is no tool, as hooks see it.
 pub(crate) struct Gated {
-    /// The name that matchers are tried on.
+    /// The name that matchers are tested on.
     pub(crate) name: &'static str,
     pub(crate) effect: Effect,
     pub(crate) grants: Vec<GrantKind>,
@@ -344,8 +344,8 @@ pub(crate) async fn gate(
     gated: Gated,
 ) -> Result<Gate> {
     let Gated { name, effect, grants, input, whole } = gated;
-    let tried = Tried { name, effect, grants };
-    let mut hooks = hooks::matching(cx, HookEvent::PreToolUse, &tried);
+    let target = MatchTarget { name, effect, grants };
+    let mut hooks = hooks::matching(cx, HookEvent::PreToolUse, &target);
     // Whoever was asked keeps its say, even if what may be done is another now.
     hooks.extend(recorded.judges(place.index));
     hooks.sort_unstable();
@@ -361,7 +361,7 @@ pub(crate) async fn gate(
         qualified: name.to_owned(),
         definition: whole,
         effect,
-        grants: tried.grants,
+        grants: target.grants,
     };
     let mut subjects = [subject];
     let mut verdicts = before(recorder, cx, place, &mut subjects, recorded).await?;

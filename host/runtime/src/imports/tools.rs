@@ -20,7 +20,7 @@ use super::judge::{self, End, Subject};
 use crate::calls::{Planned, perform, plan, refusal};
 use crate::context::SessionContext;
 use crate::event::{Port, Unrecorded};
-use crate::hooks::{Tried, Verdict};
+use crate::hooks::{MatchTarget, Verdict};
 use crate::record::{Call, Facts, Recorder};
 use rewake_sandbox::convert::{effect_out, outcome_out, parts_out};
 
@@ -52,7 +52,7 @@ impl Use {
     /// What hooks judge; none where there is no tool.
     fn subject(&self) -> Option<Subject> {
         let tool = self.planned.target.as_ref().ok()?;
-        let Tried { effect, grants, .. } = Tried::tool(&self.cx, tool);
+        let MatchTarget { effect, grants, .. } = MatchTarget::tool(&self.cx, tool);
         Some(Subject {
             place: self.place,
             hooks: self.planned.hooks.clone(),
