@@ -13,7 +13,7 @@ use crate::context::{Busy, SessionContext};
 use crate::hooks::{self, MatchTarget};
 use rewake_policy::grants;
 use rewake_sandbox::convert::part_in;
-use rewake_sandbox::guest::{self, Broken, Ran, Used};
+use rewake_sandbox::guest::{self, Broken, CallResult, Used};
 
 /// A use, checked against the pins.
 pub(crate) struct Planned {
@@ -135,7 +135,7 @@ pub(crate) async fn perform(
     };
     let sandbox = cx.sandbox(component, Some(busy.clone()));
     let way_out = cx.way_out(component);
-    let Ran { result, ms, logs, files, http, calls, used } =
+    let CallResult { result, ms, logs, files, http, calls, used } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
             .await;
     let (outcome, parts) = match result {

@@ -15,7 +15,7 @@ use super::payload::{HookPayload, input};
 use crate::calls::cut_parts;
 use crate::context::{Busy, SessionContext};
 use rewake_sandbox::convert::parts_in;
-use rewake_sandbox::guest::{self, Ran};
+use rewake_sandbox::guest::{self, CallResult};
 use rewake_schema::Schema;
 
 /// A hook that is asked, its start committed.
@@ -52,7 +52,7 @@ pub(crate) async fn ask(
             };
             let sandbox = cx.sandbox(component, Some(busy.clone()));
             let way_out = cx.way_out(component);
-            let Ran { result, ms, logs, files, http, calls, used: _ } =
+            let CallResult { result, ms, logs, files, http, calls, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
             (verdict.ms, verdict.audit, verdict.http, verdict.calls) = (ms, files, http, calls);
             let logs = logs.into_fact(&component.full_name());
