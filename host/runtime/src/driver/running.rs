@@ -16,7 +16,7 @@ use tracing::debug;
 use super::fault::fault;
 use super::{Driver, Fatal, Phase};
 use crate::budget::Budget;
-use crate::event::{Event, Port, Unrecorded};
+use crate::event::{DriverHandle, Event, Unrecorded};
 use crate::hooks::{self, HookPayload};
 use crate::record::Recording;
 use crate::step::{self, StepReport, StepRun};
@@ -64,7 +64,7 @@ impl Driver {
             Some(state) => Some((state.version, self.state_bytes(state.digest, seq).await?)),
             None => None,
         };
-        let (port, events) = Port::open();
+        let (driver, events) = DriverHandle::open();
         let recording = Recording {
             place,
             seed: fixed.seed,
@@ -72,7 +72,7 @@ impl Driver {
             tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
             budget: Budget::of(&self.ledger.session),
             monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
-            port,
+            driver,
         };
         let run = StepRun { cx: self.cx.clone(), input: fixed.input, state, recording };
         let work = async move { Finished::Step(Box::new(step::run(run).await)) };
@@ -93,12 +93,12 @@ impl Driver {
     pub(super) async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {
         self.ledger.flush(None).await?;
         self.keeper.ensure().await?;
-        let (port, events) = Port::open();
+        let (driver, events) = DriverHandle::open();
         let cx = self.cx.clone();
         let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
         let session = &self.ledger.session;
         let firings = firings.into_iter().map(|firing| (firing, HookPayload::of(session, &firing))).collect();
-        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, firings).await) };
+        let work = async move { Finished::Fired(hooks::fire(cx, driver, turn, firings).await) };
         self.phase = Phase::Running(Running::new(work, events));
         Ok(())
     }

@@ -21,7 +21,7 @@ pub use self::standalone::{Answered, Fired};
 pub(crate) use self::standalone::{ask_alone, random_key};
 pub(crate) use self::verdict::{Verdict, fold};
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::join_all::join_all;
 use rewake_bundle::{GrantKind, Matcher};
 
@@ -83,12 +83,12 @@ pub(crate) type Answer = (usize, u64, HookVerdict);
 /// Asks the hooks that the session itself is due to ask.
 pub(crate) async fn fire(
     cx: Arc<SessionContext>,
-    port: Port,
+    driver: DriverHandle,
     turn: Option<u32>,
     firings: Vec<(Firing, HookPayload)>,
 ) -> Result<(), Unrecorded> {
     let drafts = firings.iter().map(|(firing, _)| starting(&cx, firing)).collect();
-    let entries = port.record(drafts, true).await?;
+    let entries = driver.record(drafts, true).await?;
     let due = firings.into_iter().zip(entries);
     let due = due.filter(|(_, entry)| !matches!(entry.fact, Fact::HookVerdict(_)));
     let asks = due.map(|((firing, payload), entry)| {
@@ -97,11 +97,11 @@ pub(crate) async fn fire(
             None => (entry.seq, entry.hash),
         };
         let (hook, binding, place) = (firing.hook, firing.binding, firing.place);
-        let (cx, port) = (cx.clone(), port.clone());
+        let (cx, driver) = (cx.clone(), driver.clone());
         async move {
             let asked = Asked { hook, start, key: key.to_hex(), binding, place };
             let busy = cx.busy().await;
-            port.record(ask(&cx, &busy, asked, turn, &payload).await, false).await
+            driver.record(ask(&cx, &busy, asked, turn, &payload).await, false).await
         }
     });
     join_all(asks.collect()).await.map(|_| ())

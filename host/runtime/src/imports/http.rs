@@ -26,7 +26,7 @@ use super::judge::{Gate, Gated, gate};
 use super::{StepImports, apart};
 use crate::PROJECT;
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
 use rewake_egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
@@ -100,7 +100,7 @@ impl Call for Fetch {
 
     async fn perform(
         &mut self,
-        _: &Port,
+        _: &DriverHandle,
         start: &Entry,
         attempt: u32,
     ) -> std::result::Result<Facts, Unrecorded> {

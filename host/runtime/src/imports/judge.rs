@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use wasmtime::Result;
 
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::hooks::{self, Answer, Asked, HookPayload, Judged, MatchTarget, Used, Verdict, fold};
 use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
@@ -296,7 +296,12 @@ impl Call for Asking {
         )
     }
 
-    async fn perform(&mut self, _: &Port, start: &Entry, _: u32) -> std::result::Result<Facts, Unrecorded> {
+    async fn perform(
+        &mut self,
+        _: &DriverHandle,
+        start: &Entry,
+        _: u32,
+    ) -> std::result::Result<Facts, Unrecorded> {
         let Judged { hook, binding, place, payload, .. } = &self.judged;
         let (start, key) = (start.seq, start.hash.to_hex());
         let asked = Asked { hook: *hook, start, key, binding: *binding, place: *place };

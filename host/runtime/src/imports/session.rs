@@ -13,7 +13,7 @@ use rewake_core::replay::Recorded;
 use serde_json::json;
 
 use super::{StepImports, apart};
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::journal_query;
 use crate::record::{Call, Facts, Recorder, Stop, misfit};
 use rewake_sandbox::convert::{parts_in, seq_out};
@@ -119,7 +119,7 @@ where
         Err(named.unwrap_or_else(|| digests("asked", before, asked)))
     };
     let live = async |recorder: &mut Recorder| {
-        let head = recorder.port().head().await.map_err(|why| recorder.unrecorded(why))?;
+        let head = recorder.driver().head().await.map_err(|why| recorder.unrecorded(why))?;
         let events = apart(read(head)).await?.map_err(|why| recorder.stopped(Stop::Host(why)))?;
         let result = digest_of(&events)?;
         Ok((kept(head, result, shown.clone()), (head, result, Some(events))))
@@ -204,7 +204,7 @@ impl Call for Note {
         Draft::agent(start.place, self.fact.clone())
     }
 
-    async fn perform(&mut self, _: &Port, start: &Entry, _: u32) -> Result<Facts, Unrecorded> {
+    async fn perform(&mut self, _: &DriverHandle, start: &Entry, _: u32) -> Result<Facts, Unrecorded> {
         Ok(self.lost(start).into())
     }
 }

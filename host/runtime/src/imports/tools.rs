@@ -19,7 +19,7 @@ use super::StepImports;
 use super::judge::{self, End, Subject};
 use crate::calls::{Planned, perform, plan, refusal};
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::hooks::{MatchTarget, Verdict};
 use crate::record::{Call, Facts, Recorder};
 use rewake_sandbox::convert::{effect_out, outcome_out, parts_out};
@@ -126,7 +126,12 @@ impl Call for Use {
         Draft::system(self.place, ToolLost { start: start.seq, why: Lost::Limit })
     }
 
-    async fn perform(&mut self, _: &Port, start: &Entry, _: u32) -> std::result::Result<Facts, Unrecorded> {
+    async fn perform(
+        &mut self,
+        _: &DriverHandle,
+        start: &Entry,
+        _: u32,
+    ) -> std::result::Result<Facts, Unrecorded> {
         let busy = self.cx.busy().await;
         let (key, contexts) = (start.hash.to_hex(), self.verdict.contexts.clone());
         let call = self.planned.call(self.place, start.seq, key, contexts);

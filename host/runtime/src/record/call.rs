@@ -14,7 +14,7 @@ use wasmtime::{Result, format_err};
 
 use super::Recorder;
 use crate::context::Busy;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::join_all::join_all;
 
 /// A call of a guest; or one of several that one call of it comes to, such as a use of a tool, or a hook that judges.
@@ -70,7 +70,7 @@ pub(crate) trait Call: Send + Sized + 'static {
     /// step is dropped while other calls run.
     fn perform(
         &mut self,
-        port: &Port,
+        driver: &DriverHandle,
         start: &Entry,
         attempt: u32,
     ) -> impl Future<Output = std::result::Result<Facts, Unrecorded>> + Send;
@@ -157,7 +157,7 @@ impl Recorder {
             if ends_call(&entry.fact) {
                 ended.push((begun.at, begun.call, entry));
             } else {
-                live.push(perform(begun, entry, self.port()));
+                live.push(perform(begun, entry, self.driver()));
             }
         }
         ended.extend(join_all(live).await.map_err(|why| self.unrecorded(why))?);
@@ -170,12 +170,12 @@ impl Recorder {
 async fn perform<C: Call>(
     begun: Begun<C>,
     entry: Arc<Entry>,
-    port: Port,
+    driver: DriverHandle,
 ) -> std::result::Result<(usize, C, Arc<Entry>), Unrecorded> {
     let Begun { at, mut call, start, attempt } = begun;
     let Facts { drafts, blobs, durable, busy: _busy } =
-        call.perform(&port, &start.unwrap_or(entry), attempt).await?;
-    let entries = port.record_with(drafts, blobs, durable).await?;
+        call.perform(&driver, &start.unwrap_or(entry), attempt).await?;
+    let entries = driver.record_with(drafts, blobs, durable).await?;
     let end = entries.into_iter().find(|entry| ends_call(&entry.fact));
     end.map(|end| (at, call, end)).ok_or(Unrecorded::Dropped)
 }

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::call::{Call, Facts};
 use crate::budget::Budget;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::live::Live;
 use rewake_sandbox::host_calls::HostCalls;
 use rewake_sandbox::logs::Logs;
@@ -54,7 +54,7 @@ pub(crate) struct Recording {
     pub(crate) budget: Budget,
     /// The session's monotonic time resumes from here.
     pub(crate) monotonic_ns: u64,
-    pub(crate) port: Port,
+    pub(crate) driver: DriverHandle,
 }
 
 /// The recorder of one step.
@@ -70,7 +70,7 @@ pub(crate) struct Recorder {
     /// What all observations of this run take, about.
     observed_bytes: usize,
     calls: HostCalls,
-    port: Port,
+    driver: DriverHandle,
     live: watch::Sender<bool>,
     stop: Option<Stop>,
     clock: Clock,
@@ -108,7 +108,7 @@ impl Clock {
 
 impl Recorder {
     pub(crate) fn new(recording: Recording) -> Self {
-        let Recording { place, seed, entries, tries, budget, monotonic_ns, port } = recording;
+        let Recording { place, seed, entries, tries, budget, monotonic_ns, driver } = recording;
         let replay = Replay::new(&entries);
         let live = watch::Sender::new(replay.is_over());
         Recorder {
@@ -120,7 +120,7 @@ impl Recorder {
             pending_bytes: 0,
             observed_bytes: 0,
             calls: HostCalls::default(),
-            port,
+            driver,
             live,
             stop: None,
             clock: Clock { base_ns: monotonic_ns, since: Instant::now() },
@@ -136,9 +136,9 @@ impl Recorder {
         self.live.subscribe()
     }
 
-    /// The way to the driver, for tasks of their own.
-    pub(crate) fn port(&self) -> Port {
-        self.port.clone()
+    /// The driver, for tasks of their own.
+    pub(crate) fn driver(&self) -> DriverHandle {
+        self.driver.clone()
     }
 
     /// The number of the turn that the step belongs to.
@@ -158,7 +158,7 @@ impl Recorder {
     pub(crate) async fn activity(&mut self, line: String) {
         self.count("session.set-activity");
         if self.is_live() {
-            self.port.show(Live::Activity(line)).await;
+            self.driver.show(Live::Activity(line)).await;
         }
     }
 
@@ -261,7 +261,7 @@ impl Recorder {
         }
         all.extend(drafts);
         self.ordinal = place.ordinal;
-        let recorded = self.port.record_with(all, blobs, durable).await;
+        let recorded = self.driver.record_with(all, blobs, durable).await;
         let mut entries = recorded.map_err(|why| self.unrecorded(why))?;
         entries.drain(..skip);
         Ok(entries)
@@ -281,7 +281,7 @@ impl Recorder {
         let bytes = std::mem::take(&mut self.pending_bytes);
         let at = Place { ordinal: self.ordinal, ..self.step };
         // A driver that is busy gets them with the next call.
-        if let Err(refused) = self.port.try_record(vec![Draft::agent(at, StepObserved { items })]) {
+        if let Err(refused) = self.driver.try_record(vec![Draft::agent(at, StepObserved { items })]) {
             for draft in refused {
                 if let Fact::StepObserved(StepObserved { items }) = draft.fact {
                     (self.pending, self.pending_bytes) = (items, bytes);

@@ -14,7 +14,7 @@ use rewake_core::money::Usd;
 
 use super::price::Terms;
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::live::Live;
 use crate::record::Facts;
 use crate::{PROJECT, journal_query};
@@ -33,7 +33,7 @@ const WHY_BYTES_MAX: usize = 1 << 10;
 /// The attempts of a call whose start, or repeat, is in the journal.
 pub(super) struct Attempts<'a> {
     pub(super) cx: &'a SessionContext,
-    pub(super) port: &'a Port,
+    pub(super) driver: &'a DriverHandle,
     pub(super) start: &'a Entry,
     pub(super) request: &'a Request,
     pub(super) model: &'a Resolved,
@@ -88,7 +88,7 @@ impl Attempts<'_> {
     async fn attempt(&self, images: &Images, attempt: u32) -> Attempt {
         let script = self.cx.created.agent.script;
         let question = Question { project: PROJECT, script, request: self.request, images };
-        let deltas = Deltas { sink: self.port, start: self.start.seq, attempt };
+        let deltas = Deltas { sink: self.driver, start: self.start.seq, attempt };
         self.cx.models.attempt(self.model, &question, deltas).await
     }
 
@@ -96,18 +96,18 @@ impl Attempts<'_> {
     async fn again(&self, n: u32, why: String, cost: Usd, wait: Duration) -> Result<(), Unrecorded> {
         let line =
             format!("the model does not answer for now, and is asked again in {} s: {why}", wait.as_secs());
-        self.port.show(Live::Activity(line)).await;
+        self.driver.show(Live::Activity(line)).await;
         tokio::time::sleep(wait).await;
         let reserved = self.terms.reserved;
         let retried = CallRetried { start: self.start.seq, n, why: Some(why), cost, reserved };
-        self.port.record(vec![Draft::system(self.start.place, retried)], true).await?;
+        self.driver.record(vec![Draft::system(self.start.place, retried)], true).await?;
         self.reset(n).await;
         Ok(())
     }
 
     /// Has followers discard what they were shown of earlier attempts.
     async fn reset(&self, attempt: u32) {
-        self.port.show(Live::DeltaReset { start: self.start.seq, attempt }).await;
+        self.driver.show(Live::DeltaReset { start: self.start.seq, attempt }).await;
     }
 }
 

@@ -24,7 +24,7 @@ use super::{StepImports, apart};
 use crate::PROJECT;
 use crate::budget::Budget;
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::record::{Call, Facts, Recorder};
 use rewake_models::Resolved;
 use rewake_models::request_store::{self, Pieces};
@@ -189,7 +189,7 @@ impl Call for Complete {
 
     async fn perform(
         &mut self,
-        port: &Port,
+        driver: &DriverHandle,
         start: &Entry,
         attempt: u32,
     ) -> std::result::Result<Facts, Unrecorded> {
@@ -197,7 +197,7 @@ impl Call for Complete {
         match &asking.model {
             Err(outcome) => Ok(not_sent(start, outcome.clone(), Usd::ZERO)),
             Ok((model, terms)) => {
-                let attempts = Attempts { cx: &self.cx, port, start, request: &self.request, model, terms };
+                let attempts = Attempts { cx: &self.cx, driver, start, request: &self.request, model, terms };
                 attempts.ask(attempt, &mut asking.committed).await
             }
         }
