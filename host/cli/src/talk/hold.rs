@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
 /// How often the journal of a session that another process has is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often that is done until the session itself is asked for again.
 const LOOKS: u32 = 5;
 
@@ -88,7 +88,7 @@ impl Hold {
                 }
             },
             Hold::Elsewhere(looks) => {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 *looks += 1;
                 if *looks >= LOOKS {
                     *self = Hold::taking(host, id);

@@ -57,7 +57,7 @@ const ESCAPE: Duration = Duration::from_millis(50);
 /// How often what shows the time is drawn anew.
 const TICK: Duration = Duration::from_millis(500);
 /// How often the journal of a session that is not here is looked at: others may do something with it.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The part of the terminal's rows that what is typed takes at most.
 const EDITED_PART: usize = 3;
 const CTRL_C: u8 = 0x03;
@@ -247,7 +247,7 @@ impl Talk<'_> {
         }
         match (&self.hold, self.idle_since) {
             (Hold::Here(..), Some(since)) => REST.saturating_sub(since.elapsed()).max(TICK),
-            (Hold::Away, _) => LOOK,
+            (Hold::Away, _) => POLL_INTERVAL,
             _ => REST,
         }
     }

@@ -42,10 +42,10 @@ use crate::load::Folded;
 use crate::loaded::UnloadRequest;
 use rewake_policy::config::Watch;
 
-/// How often the lease and the operator's rules are looked at while a guest runs.
-const LOOK: Duration = Duration::from_millis(500);
-/// How often while none does: nothing is done under the lease then, and what comes has the rules looked at.
-const REST_LOOK: Duration = Duration::from_secs(2);
+/// How often the lease and the operator's rules are checked while a guest runs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// How often while the session is idle: nothing is done under the lease then, and an arrival checks the rules.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a wait for a time is left to a timer, in milliseconds.
 const WAIT_MS_MAX: u64 = 30_000;
 
@@ -194,7 +194,7 @@ impl Driver {
         let narrowed = self.ledger.decide(Input::Grants(self.cx.grants.clone()))?;
         self.ledger.stage(narrowed.entries)?;
         let mut due = true;
-        let mut look = pin!(sleep(LOOK));
+        let mut next_check = pin!(sleep(CHECK_INTERVAL));
         loop {
             // A call that runs keeps the rules that it began with; none begins by old rules.
             if self.rules_changed && self.ledger.session.calls.is_empty() {
@@ -215,9 +215,9 @@ impl Driver {
             due = tokio::select! {
                 biased;
                 // These first, so that a guest with much to say cannot put them off.
-                () = &mut look => {
-                    let pause = if self.is_running() { LOOK } else { REST_LOOK };
-                    self.look(look.as_mut(), pause).await?;
+                () = &mut next_check => {
+                    let pause = if self.is_running() { CHECK_INTERVAL } else { IDLE_CHECK_INTERVAL };
+                    self.check(next_check.as_mut(), pause).await?;
                     false
                 }
                 () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
@@ -228,7 +228,7 @@ impl Driver {
                 // Who was told here is not told again when the rows are asked for.
                 () = self.wake.notified() => {
                     self.inbox.forget();
-                    self.look(look.as_mut(), LOOK).await?;
+                    self.check(next_check.as_mut(), CHECK_INTERVAL).await?;
                     true
                 }
                 request = self.requests.recv() => match self.accept(request, until).await? {
@@ -239,15 +239,15 @@ impl Driver {
                     None => true,
                 },
                 () = reached(until, self.cx.store.now()) => {
-                    self.look(look.as_mut(), LOOK).await?;
+                    self.check(next_check.as_mut(), CHECK_INTERVAL).await?;
                     true
                 }
             };
         }
     }
 
-    /// Looks at what nobody tells: the lease's end, and the operator's rules. Sets the time of the next look.
-    async fn look(&mut self, next: Pin<&mut Sleep>, pause: Duration) -> Result<(), Fatal> {
+    /// Polls for changes that no event announces: the lease's end, and the operator's rules. Sets the next check.
+    async fn check(&mut self, next: Pin<&mut Sleep>, pause: Duration) -> Result<(), Fatal> {
         if self.keeper.is_due() {
             self.keeper.renew().await?;
         }
@@ -322,7 +322,7 @@ impl Driver {
                 Then::Again => {}
                 Then::RunStep => return self.run_step().await,
                 Then::Fire(firings) => return self.fire(firings).await,
-                // What another process has sent meanwhile is not left for the next look.
+                // What another process has sent meanwhile is not left for the next check.
                 Then::Idle(_) if !self.is_running() && !self.inbox.is_fresh() => self.inbox.forget(),
                 Then::Idle(until) => {
                     if !self.is_running() {
@@ -413,7 +413,7 @@ impl Driver {
     }
 }
 
-/// A timer does not count suspended time, so it is looked at again before long.
+/// A timer does not count suspended time, so a long wait is checked again.
 async fn reached(until: Option<Timestamp>, now: Timestamp) {
     match until {
         Some(until) => {
