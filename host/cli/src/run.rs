@@ -280,7 +280,7 @@ async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
     let loaded = opened.host.load(id).await;
     let result = match loaded {
         Ok((loaded, _)) => {
-            loaded.gone().await;
+            loaded.unloaded().await;
             Ok(())
         }
         Err(error) => Err(error.into()),

@@ -31,7 +31,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session::{Ended, Session};
 use rewake_core::view;
 use rewake_runtime::HostError;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_store::Store;
 use tokio::sync::mpsc;
 
@@ -60,7 +60,7 @@ const ESCAPE: Duration = Duration::from_millis(50);
 /// How often what shows the time is drawn anew.
 const TICK: Duration = Duration::from_millis(500);
 /// How often the journal of a session that is not here is looked at: others may do something with it.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The part of the terminal's rows that what is typed takes at most.
 const EDITED_PART: usize = 3;
 /// Silence after which Ctrl-C and Ctrl-D alone end a paste: its end mark may never come.
@@ -263,7 +263,7 @@ impl Talk<'_> {
         }
         match (&self.hold, self.idle_since) {
             (Hold::Here(..), Some(since)) => REST.saturating_sub(since.elapsed()).max(TICK),
-            (Hold::Away, _) => LOOK,
+            (Hold::Away, _) => POLL_INTERVAL,
             _ => REST,
         }
     }
@@ -318,7 +318,7 @@ impl Talk<'_> {
                 self.idle_since = Some(now);
                 self.status.rests();
             }
-            Heard::Live(Live::Gone(gone)) => return self.gone(gone).await,
+            Heard::Live(Live::Unloaded(gone)) => return self.gone(gone).await,
         }
         Ok(self.is_over())
     }
@@ -334,22 +334,22 @@ impl Talk<'_> {
     }
 
     /// The session is not here any more.
-    async fn gone(&mut self, gone: Gone) -> Result<Option<Outcome>, Failure> {
+    async fn gone(&mut self, gone: UnloadReason) -> Result<Option<Outcome>, Failure> {
         self.idle_since = None;
         self.status.rests();
         self.show().await?;
         match gone {
-            Gone::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
-            Gone::Failed(why) => {
+            UnloadReason::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
+            UnloadReason::Failed(why) => {
                 self.transcript.note(Style::Bad, &format!("{why}. The journal is as it was"));
             }
-            Gone::Fenced => {
+            UnloadReason::Fenced => {
                 self.transcript
                     .note(Style::Bad, "another process has taken the session over; nothing is lost");
                 self.want();
             }
-            Gone::Ended => return Ok(self.ended()),
-            Gone::Unloaded => {
+            UnloadReason::Ended => return Ok(self.ended()),
+            UnloadReason::Unloaded => {
                 if self.is_due() {
                     self.want();
                 }
