@@ -184,7 +184,7 @@ impl Run {
             },
         };
         if self.key.is_some() && message.is_none() {
-            return Err(Failure::Usage("--key is a message's: there is none".into()));
+            return Err(Failure::Usage("--key requires a message".into()));
         }
         if words.next().is_some() {
             return Err(Failure::Usage(

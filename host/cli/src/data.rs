@@ -167,7 +167,7 @@ impl Places {
     fn check(&self) -> Result<(), Failure> {
         if self.data.exists() && !self.data.is_dir() {
             let data = self.data.display();
-            return Err(Failure::Usage(format!("{data} is no folder; name the data folder with --data")));
+            return Err(Failure::Usage(format!("{data} is not a folder; name the data folder with --data")));
         }
         Ok(())
     }

@@ -150,7 +150,7 @@ pub(crate) fn not_there(id: &SessionId) -> Failure {
     StoreError::NotFound(format!("session {id}")).into()
 }
 
-/// The failure of a journal that cannot be read back.
+/// The failure of a journal that cannot be replayed.
 pub(crate) fn corrupt(id: &SessionId, corrupt: Corrupt) -> Failure {
     Failure::Corrupt { session: id.to_string(), corrupt }
 }

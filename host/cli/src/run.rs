@@ -264,7 +264,7 @@ async fn look(places: &Places, id: &SessionId) -> Result<Standing, Failure> {
     Ok(standing)
 }
 
-/// Has the host find out that a journal cannot be read back, and keep that, so that lists show it. Where nothing can
+/// Has the host find out that a journal cannot be replayed, and keep that, so that lists show it. Where nothing can
 /// be written, it is not kept.
 async fn keep_fault(places: &Places, id: &SessionId) {
     let Ok(store) = places.write().await else { return };
@@ -295,7 +295,7 @@ pub(crate) fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure 
         note(&line);
     }
     if fault.reason == "corrupt" {
-        note(&format!("what holds of it is told by `rewake verify {id}`"));
+        note(&format!("`rewake verify {id}` shows which entries are intact"));
     }
     note(&format!("once its cause is gone, let it try again: {}", places.hint(&format!("clear-fault {id}"))));
     HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into()
@@ -303,7 +303,7 @@ pub(crate) fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure 
 
 /// What a new session is and may do.
 fn introduce(places: &Places, made: &Made, new: &NewSession) {
-    note(&format!("session {}; `{}` goes on with it", made.id, places.resume(&made.id)));
+    note(&format!("session {}; resume it with `{}`", made.id, places.resume(&made.id)));
     for line in describe::grants(&made.created) {
         note(&format!("grant: {line}"));
     }
@@ -408,7 +408,7 @@ fn once_more(id: &SessionId, command: &Command, key: &str) -> String {
         Command::Message { .. } => format!("send it again with `--session {id} --key {key}`: {ONCE}"),
         Command::Answer { .. } => format!("answer again with `--key {key}`: {ONCE}"),
         Command::Edit { .. } => {
-            format!("edit it again: what it says last is what is told; `rewake show {id}` lists it")
+            format!("edit it again: the last edit is what is delivered; `rewake show {id}` lists it")
         }
         Command::Interrupt { .. }
         | Command::Stop { .. }

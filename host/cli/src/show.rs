@@ -82,7 +82,7 @@ fn broken(places: &Places, id: &SessionId, summary: &SessionSummary, standing: &
         sections.push(("fault", lines));
     }
     if let Some(corrupt) = &standing.corrupt {
-        let line = format!("cannot be read back: {corrupt}; what follows is of the entries before it");
+        let line = format!("cannot be replayed: {corrupt}; below is the state before that entry");
         sections.push(("journal", vec![line]));
     }
     sections
@@ -115,7 +115,7 @@ fn doing(places: &Places, id: &SessionId, standing: &Standing, is_faulted: bool)
             }
             // One that is broken does not.
             None if standing.corrupt.is_none() && !is_faulted => {
-                sections.push(("goes on", vec![places.resume(id)]));
+                sections.push(("resume", vec![places.resume(id)]));
             }
             None => {}
         }

@@ -53,7 +53,7 @@ async fn listen(
             Some(()) = interrupt.recv() => {
                 presses += 1;
                 if presses > 1 {
-                    note(&format!("left; `{}` goes on", asked.resume));
+                    note(&format!("left; resume with `{}`", asked.resume));
                     std::process::exit(i32::from(exit::LEFT));
                 }
                 if let Some(outcome) = asked.interrupt().await {

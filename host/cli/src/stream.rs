@@ -132,12 +132,12 @@ impl Renderer {
                 body.start, body.n
             )),
             Fact::StepRerun(_) => {
-                dim(format!("↻ turn {turn}, step {}: goes on from its last entry", entry.place.step))
+                dim(format!("↻ turn {turn}, step {}: resumes after its last entry", entry.place.step))
             }
             Fact::StepAborted(body) if !body.detail.is_empty() => {
                 dim(format!("step {} was cut off: {}", entry.place.step, short(&body.detail)))
             }
-            Fact::TurnSteered(body) => dim(format!("turn {turn} takes in {} more", body.commands.len())),
+            Fact::TurnSteered(body) => dim(format!("turn {turn} accepts {} more", body.commands.len())),
             Fact::TurnWaiting(body) if body.on.is_over(entry.at) => vec![],
             Fact::TurnWaiting(body) => dim(format!("turn {turn} waits for {}", describe::wait(&body.on))),
             Fact::TurnCompleted(body) => dim(format!(
@@ -254,7 +254,7 @@ fn changed(entry: &Entry) -> Vec<Line> {
             dim(format!("> {} takes message {} back", who(&body.sender), body.target))
         }
         Fact::CommandPromoted(body) => {
-            dim(format!("> {} has message {} told next", who(&body.sender), body.target))
+            dim(format!("> {} promotes message {}", who(&body.sender), body.target))
         }
         _ => vec![],
     }
@@ -284,14 +284,14 @@ pub(crate) fn place(place: Place) -> String {
 pub(crate) fn going_on(id: &SessionId, session: &Session) -> String {
     match (&session.turn, session.open_step()) {
         (Some(turn), Some((_, step))) => format!(
-            "{id} goes on with turn {}, step {}: {} of it are fed back",
+            "resuming {id} at turn {}, step {} (replaying {})",
             turn.number,
             step.number,
             describe::count(step.entries.len() as u64, "entry", "entries")
         ),
-        (Some(turn), None) => format!("{id} goes on with turn {}", turn.number),
+        (Some(turn), None) => format!("resuming {id} at turn {}", turn.number),
         (None, _) => {
-            format!("{id} goes on after {}", describe::count(u64::from(session.turns), "turn", "turns"))
+            format!("resuming {id} after {}", describe::count(u64::from(session.turns), "turn", "turns"))
         }
     }
 }
@@ -361,7 +361,7 @@ fn loaded(body: &SessionLoaded) -> Vec<Line> {
         Some(seq) => format!("the snapshot at entry {seq} and "),
         None => String::new(),
     };
-    dim(format!("↻ read back from {from}{}", describe::count(body.folded, "entry", "entries")))
+    dim(format!("↻ restored from {from}{}", describe::count(body.folded, "entry", "entries")))
 }
 
 fn failed(turn: u32, body: &TurnFailed) -> Vec<Line> {

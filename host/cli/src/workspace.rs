@@ -216,7 +216,9 @@ fn export(here: &Here, to: &Path) -> Result<Outcome, Failure> {
         Ok(false) => return Err(taken("is not empty")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(to)
             .map_err(|error| Failure::io(&format!("making the folder {shown}"), error))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Err(taken("is no folder")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            return Err(taken("is not a folder"));
+        }
         Err(error) => return Err(Failure::io(&shown.to_string(), error)),
     }
     let copied = workspace::copy_out(&here.folder, to)
@@ -239,7 +241,7 @@ fn bring_back(here: &Here, to: Option<PathBuf>) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("the workspace was not copied from a folder; name one".into()));
     };
     if !to.is_dir() {
-        return Err(Failure::Usage(format!("{} is no folder", to.display())));
+        return Err(Failure::Usage(format!("{} is not a folder", to.display())));
     }
     let changes = baseline::apply(noted, &here.folder, &to).map_err(|error| match error {
         ApplyError::Conflicts(_) => Failure::Usage(format!(

@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Strict)?;
             if values.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object")));
+                return Err(A::Error::custom(format!("the key {key:?} is twice in one object")));
             }
             values.insert(key, value);
         }

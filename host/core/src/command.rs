@@ -86,7 +86,7 @@ impl Command {
                 within("bytes of a question's id", question.len(), limits::ID_BYTES_MAX)?;
                 if serde_json::from_str::<serde::de::IgnoredAny>(value).is_err() {
                     return Err(Refusal::Conflict(
-                        "the answer is no JSON; a text must stand in double quotes".into(),
+                        "the answer is not JSON; a text must stand in double quotes".into(),
                     ));
                 }
                 within("bytes of an answer", value.len(), limits::MESSAGE_BYTES_MAX)
@@ -134,7 +134,7 @@ impl Target {
         let n = self.n;
         if !self.is_message {
             return Err(Refusal::Conflict(format!(
-                "command {n} is no message; only messages can be changed, taken back or promoted"
+                "command {n} is not a message; only messages can be changed, canceled or promoted"
             )));
         }
         if !may_change(by, &self.sender) {
@@ -143,7 +143,7 @@ impl Target {
             )));
         }
         match (self.is_canceled, self.is_taken) {
-            (true, _) => Err(Refusal::Conflict(format!("message {n} was taken back already"))),
+            (true, _) => Err(Refusal::Conflict(format!("message {n} was canceled already"))),
             (false, true) => Err(Refusal::Delivered { n }),
             (false, false) => Ok(()),
         }

@@ -8,7 +8,7 @@ use crate::ids::Head;
 
 /// An id that is none.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{given:?} is no id: it must be {prefix}… with letters and digits")]
+#[error("{given:?} is not an id: it must be {prefix}… with letters and digits")]
 pub struct BadId {
     /// What was given, cut.
     pub given: String,
@@ -39,7 +39,7 @@ pub enum Refusal {
     #[error("{0}")]
     Conflict(String),
     /// The message that the command is about is in the journal already.
-    #[error("message {n} was delivered already; it can no longer be changed or taken back. Send another one")]
+    #[error("message {n} was delivered already; it can no longer be changed or canceled. Send another one")]
     Delivered {
         /// Its row in the inbox.
         n: u64,

@@ -168,7 +168,7 @@ impl Egress {
 }
 
 fn method(text: &str) -> Result<Method, HttpFailure> {
-    Method::from_bytes(text.as_bytes()).map_err(|_| failed(format!("{:?} is no method", cut(text, 16))))
+    Method::from_bytes(text.as_bytes()).map_err(|_| failed(format!("{:?} is not a method", cut(text, 16))))
 }
 
 fn guest_headers(pass: &Pass<'_>, call: &HttpCall) -> Result<HeaderMap, HttpFailure> {
@@ -235,7 +235,7 @@ impl Journey<'_> {
         headers::complete(&mut headers, &target.authority()).map_err(failed)?;
         if self.is_home {
             if let Some(key) = self.pass.key {
-                let key = key.parse().map_err(|_| failed("the idempotency key is no header's value"))?;
+                let key = key.parse().map_err(|_| failed("the idempotency key is not a header's value"))?;
                 headers.insert(IDEMPOTENCY_KEY, key);
             }
             if let Some(secret) = &permit.grant.secret {

@@ -23,7 +23,7 @@ pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     for (nth, certificate) in (1..).zip(&read) {
         roots
             .add(certificate.clone())
-            .map_err(|error| format!("certificate {nth} of it is none: {error}"))?;
+            .map_err(|error| format!("certificate {nth} of it is invalid: {error}"))?;
     }
     Ok(read)
 }

@@ -57,7 +57,7 @@ pub enum StoreError {
     },
     /// A row that was to be taken in is not there, or is in the journal already. Nothing was written.
     #[error(
-        "row {n} of the inbox of {session} is not there to be taken in, or was taken in before. Nothing was written; load the session again"
+        "row {n} of the inbox of {session} is not there to be accepted, or was accepted before. Nothing was written; load the session again"
     )]
     RowTaken {
         /// The session.
@@ -74,7 +74,7 @@ pub enum StoreError {
     /// An inbox row that was to be taken in was changed by one that was not: look at the inbox again. Nothing was
     /// written.
     #[error(
-        "row {n} of the inbox of {session} was changed by another one that is not taken in; nothing was written"
+        "row {n} of the inbox of {session} was changed by another one that is not accepted; nothing was written"
     )]
     RowChanged {
         /// The session.
@@ -150,7 +150,7 @@ pub enum StoreError {
     },
     /// The file is no store of Rewake. It was not touched.
     #[error(
-        "{} is no store of Rewake: {why}. Name another folder; if it was one, it is damaged: take it from a copy",
+        "{} is not a store of Rewake: {why}. Name another folder; if it was one, it is damaged: take it from a copy",
         path.display()
     )]
     Foreign {

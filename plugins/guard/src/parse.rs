@@ -231,7 +231,7 @@ impl Cursor {
         let is_any_case = self.eat('i');
         let built =
             RegexBuilder::new(&text).case_insensitive(is_any_case).size_limit(REGEX_BYTES_MAX).build();
-        built.map_err(|error| self.problem(start, format!("this is no regular expression: {error}")))
+        built.map_err(|error| self.problem(start, format!("this is not a regular expression: {error}")))
     }
 
     /// Words of a closed list.

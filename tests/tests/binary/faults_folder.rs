@@ -160,7 +160,7 @@ fn a_data_folder_that_is_replaced_goes_on_where_it_was_put() {
     three.verified(0);
     std::fs::remove_dir_all(&data).unwrap();
     std::fs::rename(&away, &data).unwrap();
-    says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &["goes on"]);
+    says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &["resume"]);
     let mut process = three.program.start(&["run", "--session", &three.hit]);
     process.until("the last tool", || three.program.lines(&three.hit, "log", "late") > 0);
     process.kill();

@@ -152,7 +152,7 @@ fn a_workspace_that_cannot_be_copied() {
     let program = Program::new();
     let bundle = program.bundle(&Draft::scripted());
     let none = text(&program.beside("none"));
-    program.run(&["run", &bundle, "--workspace", &none]).expect(2).says(&[&none, "is no folder"]);
+    program.run(&["run", &bundle, "--workspace", &none]).expect(2).says(&[&none, "is not a folder"]);
     let all = text(&program.data().join(".."));
     program.run(&["run", &bundle, "--workspace", &all]).expect(2).says(&["holds Rewake's own data"]);
     assert!(program.sessions().is_empty());

@@ -47,7 +47,7 @@ fn a_data_folder_that_is_a_file_is_told() {
     std::fs::write(program.data(), "a file").unwrap();
     let data = text(&program.data());
     for args in [&["run", &bundle, "[]"][..], &["sessions"], &["verify"]] {
-        program.run(args).expect(2).says(&[&format!("{data} is no folder"), "--data"]);
+        program.run(args).expect(2).says(&[&format!("{data} is not a folder"), "--data"]);
     }
     assert_eq!(std::fs::read_to_string(program.data()).unwrap(), "a file");
 }
@@ -132,7 +132,7 @@ fn what_is_sent_to_a_busy_session_is_followed_from_beside() {
     let mut first = program.start(&["run", "--session", &id, &ops]);
     first.until("the tool's line", || program.lines(&id, "log", "once") > 0);
     let second = program.tell(&id, &json!([{ "op": "fail", "code": "no_luck" }]).to_string());
-    let second = second.expect(3).says(&["is run by", "takes in what you sent as command 2"]);
+    let second = second.expect(3).says(&["is run by", "accepts what you sent as command 2"]);
     assert!(second.stdout.contains("turn 2 failed"), "{}", second.stdout);
     first.end();
     program.check(&id);

@@ -58,7 +58,7 @@ impl Stopped {
         second.until("the second one's load", || program.events(id).count("session.loaded") == 2);
         assert!(since.elapsed() > HELD, "taken over after {:?}", since.elapsed());
         let said = second.stderr();
-        assert!(said.contains(&process) && said.contains("takes in what you sent as command 2"), "{said}");
+        assert!(said.contains(&process) && said.contains("accepts what you sent as command 2"), "{said}");
         second
     }
 
@@ -212,7 +212,7 @@ fn when_the_other_has_finished() {
     first.signal(Signal::CONT);
     let ended = first.end().expect(0);
     assert!(
-        ended.stderr.contains("the session is taken up again") && ended.stderr.contains("lease"),
+        ended.stderr.contains("the session is loaded again") && ended.stderr.contains("lease"),
         "{}",
         ended.stderr
     );

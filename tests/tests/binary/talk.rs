@@ -145,7 +145,7 @@ fn converse(person: &mut dyn Person) {
 
 /// The second part: what was said before is there, and so is what was typed.
 fn come_back(person: &mut dyn Person) {
-    let back = person.sees(&["› please", "› again", "goes on after 3 turns", "scripted · /help"]);
+    let back = person.sees(&["› please", "› again", "after 3 turns", "scripted · /help"]);
     assert!(back.contains("✓ append_once") && back.contains("turn 3 done"), "{back}");
     // Once as what was sent, and once as what is being typed.
     person.press(UP);
@@ -188,7 +188,7 @@ fn a_conversation_at_a_terminal() {
     let id = program.sessions()[0].id.clone();
     let mut person = program.at_terminal(&["run", "--session", &id]);
     come_back(&mut person);
-    person.until(&format!("run --session {id}` goes on"));
+    person.until(&format!("run --session {id}`"));
     assert_eq!(person.end(), Some(130));
     check(&program);
 }
@@ -216,7 +216,7 @@ fn a_conversation_in_tmux() {
     person.sees(&["left; `rewake", "ended with 0"]);
     let id = program.sessions()[0].id.clone();
     let mut person = program.in_tmux(&["run", "--session", &id], 90, 40);
-    person.sees(&["goes on after 3 turns", "scripted · /help"]);
+    person.sees(&["after 3 turns", "scripted · /help"]);
     // As narrow as a telephone, and back: nothing of what was said goes, and nothing is there twice.
     person.resize(30, 20);
     person.press("a line that takes more than one row");
@@ -226,7 +226,7 @@ fn a_conversation_in_tmux() {
     come_back(&mut person);
     person.sees(&["ended with 130"]);
     let record = person.record();
-    for line in ["› please", "› again", "✓ append_once", "goes on after 3 turns", "Welcome back."] {
+    for line in ["› please", "› again", "✓ append_once", "after 3 turns", "Welcome back."] {
         assert_eq!(record.matches(line).count(), 1, "{line}\n{record}");
     }
     check(&program);
@@ -443,7 +443,7 @@ fn two_talk_to_one_session() {
     one.sees(&["heard", "turn 1 done"]);
     let id = program.sessions()[0].id.clone();
     let mut two = program.at_terminal(&["run", "--session", &id]);
-    two.sees(&["› from one", "goes on after 1 turn"]);
+    two.sees(&["› from one", "after 1 turn"]);
     two.press("from two\r");
     two.sees(&["is run by", "again", "turn 2 done"]);
     one.sees(&["› from two", "again", "turn 2 done"]);

@@ -63,7 +63,7 @@ fn look(schema: &Value, at: &str, levels: usize, said: &mut Vec<Hint>) {
 
 fn misspelt(key: &str, pointer: String) -> Option<Hint> {
     let near = nearest(key, KEYWORDS.iter().map(|(keyword, _)| *keyword))?;
-    let message = format!("{} is no keyword, and is not heeded", quote(key));
+    let message = format!("{} is not a keyword, and is not heeded", quote(key));
     Some(Hint { pointer, message, help: format!("did you mean \"{near}\"?") })
 }
 

@@ -37,7 +37,7 @@ pub enum NewError {
     #[error("{} is there already and not empty; name another folder with --dir", .0.display())]
     NotEmpty(PathBuf),
     /// The folder's name belongs to something else.
-    #[error("{} is no folder; name another with --dir", .0.display())]
+    #[error("{} is not a folder; name another with --dir", .0.display())]
     NoFolder(PathBuf),
     /// Something cannot be written.
     #[error("{}: {source}", path.display())]

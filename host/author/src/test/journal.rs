@@ -21,7 +21,7 @@ pub(super) struct Journal {
 impl Journal {
     /// Reads and folds it.
     pub(super) async fn read(store: &dyn Store, id: &SessionId) -> Result<Journal, Finding> {
-        let broken = |what: String| Finding::of(format!("the journal cannot be read back: {what}"));
+        let broken = |what: String| Finding::of(format!("the journal cannot be replayed: {what}"));
         let mut session = Session::new(id.clone());
         let mut entries = Vec::new();
         let mut head = Head::default();

@@ -276,12 +276,12 @@ fn is_inside(path: &str) -> bool {
 }
 
 fn outside(path: &str) -> Invalid {
-    Invalid::new(format!("{} is no path in the workspace", quote(path)))
+    Invalid::new(format!("{} is not a path in the workspace", quote(path)))
         .help("write it from the workspace on, without `..`: \"notes/a.txt\"")
 }
 
 fn astray(path: &str) -> Invalid {
-    Invalid::new(format!("{} is no path below the test's folder", quote(path)))
+    Invalid::new(format!("{} is not a path below the test's folder", quote(path)))
         .help("put what a test needs beside it, and write the path from there on, without `..`")
 }
 

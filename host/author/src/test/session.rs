@@ -225,7 +225,7 @@ async fn rest(follower: &mut broadcast::Receiver<Live>) -> Option<UnloadReason> 
 
 fn words(gone: &UnloadReason) -> String {
     match gone {
-        UnloadReason::Unloaded => "its host let go of it".to_owned(),
+        UnloadReason::Unloaded => "its host unloaded it".to_owned(),
         UnloadReason::Ended => "it ended".to_owned(),
         UnloadReason::Fenced => "another host took it".to_owned(),
         UnloadReason::Failed(why) => why.clone(),

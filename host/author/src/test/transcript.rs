@@ -216,7 +216,7 @@ impl Writing {
     fn turns(&mut self, entry: &Entry) {
         let turn = entry.place.turn;
         match &entry.fact {
-            Fact::TurnSteered(_) => self.text(format!("turn {turn} takes in more")),
+            Fact::TurnSteered(_) => self.text(format!("turn {turn} accepts more")),
             Fact::TurnWaiting(body) => match &body.on {
                 // The questions stand there already.
                 WaitOn::Answers(_) => {}
@@ -245,7 +245,7 @@ impl Writing {
             Fact::CommandEdited(body) => {
                 self.text(format!("message {} is changed: {}", body.target, self.parts(&body.after)));
             }
-            Fact::CommandCanceled(body) => self.text(format!("message {} is taken back", body.target)),
+            Fact::CommandCanceled(body) => self.text(format!("message {} is canceled", body.target)),
             Fact::CommandPromoted(body) => self.text(format!("message {} is to come next", body.target)),
             Fact::CommandRejected(body) => self.text(format!("a command had no effect: {}", body.why)),
             Fact::SessionStopped(body) => self.text(format!("the session is stopped: {}", body.reason)),

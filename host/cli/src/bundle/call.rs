@@ -66,7 +66,7 @@ pub(crate) async fn call(places: &Places, asked: &Call) -> Result<Outcome, Failu
     };
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&input) {
         return Err(Failure::Usage(format!(
-            "the input is no JSON ({error}); write it as an object: '{{\"path\": \"a.txt\"}}'"
+            "the input is not JSON ({error}); write it as an object: '{{\"path\": \"a.txt\"}}'"
         )));
     }
     let request = Asked {

@@ -41,7 +41,7 @@ pub(crate) struct Update {
 pub(crate) async fn install(places: &Places, asked: &Install) -> Result<Outcome, Failure> {
     if let Locator::Installed(..) = &asked.bundle {
         return Err(Failure::Usage(format!(
-            "{} is no folder with a bundle.toml and no packed file; name one to install it",
+            "{} is neither a folder with a bundle.toml nor a packed file; name one to install it",
             asked.bundle
         )));
     }

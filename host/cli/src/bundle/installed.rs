@@ -92,7 +92,7 @@ fn as_json(rules: &Rules, one: &Installed) -> serde_json::Value {
 /// `rewake bundle remove`.
 pub(crate) async fn remove(places: &Places, asked: &Remove) -> Result<Outcome, Failure> {
     let Locator::Installed(name, wanted) = &asked.bundle else {
-        return Err(Failure::Usage(format!("{} is no bundle's name; write scope/name", asked.bundle)));
+        return Err(Failure::Usage(format!("{} is not a bundle's name; write scope/name", asked.bundle)));
     };
     let store = places.write().await?;
     let result = async {

@@ -109,7 +109,7 @@ impl Follow<'_> {
             let answer = tokio::select! {
                 answer = prompt::answer(question) => answer?,
                 Some(outcome) = leaves.recv() => {
-                    note(&format!("left; `{}` goes on", self.places.resume(&self.id)));
+                    note(&format!("left; resume with `{}`", self.places.resume(&self.id)));
                     return Ok(Some(outcome));
                 }
             };
@@ -163,7 +163,7 @@ impl Follow<'_> {
         self.show().await?;
         match (stood, gone) {
             (Stood::Left(outcome), _) => {
-                note(&format!("left; `{}` goes on", self.places.resume(&self.id)));
+                note(&format!("left; resume with `{}`", self.places.resume(&self.id)));
                 Ok(outcome)
             }
             (Stood::Idle, _) => self.idle().await,
@@ -188,7 +188,7 @@ impl Follow<'_> {
                     if !is_said {
                         let process = process.map_or_else(String::new, |id| format!(" (process {id})"));
                         note(&format!(
-                            "{} is run by {holder}{process}, which takes in what you sent as command {row}",
+                            "{} is run by {holder}{process}, which accepts what you sent as command {row}",
                             self.id
                         ));
                         is_said = true;
@@ -293,7 +293,7 @@ impl Follow<'_> {
             note(&format!("  {}", self.places.hint(&answer)));
         }
         if let Some(row) = self.watch.untaken() {
-            note(&format!("what you sent is kept as command {row}; it is taken in when this turn has ended"));
+            note(&format!("what you sent is kept as command {row}; it is accepted when this turn has ended"));
             for command in [format!("edit {} {row} TEXT", self.id), format!("cancel {} {row}", self.id)] {
                 note(&format!("  {}", self.places.hint(&command)));
             }
@@ -326,11 +326,11 @@ impl Follow<'_> {
                 Ok(self.watch.end().unwrap_or(Outcome::Done))
             }
             UnloadReason::Failed(why) => Err(Failure::Machine(format!(
-                "{}: {why}. What is in the journal holds; once that is mended, `{resume}` goes on",
+                "{}: {why}. The journal is intact; once this is fixed, resume with `{resume}`",
                 self.id
             ))),
             UnloadReason::Unloaded => {
-                Err(Failure::Machine(format!("{} was let go of; `{resume}` goes on", self.id)))
+                Err(Failure::Machine(format!("session {} unloaded; resume it with `{resume}`", self.id)))
             }
         }
     }

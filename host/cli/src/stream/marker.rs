@@ -41,8 +41,8 @@ fn context(what: &str, data: &serde_json::Value) -> Option<String> {
             let older = count(messages, "message", "messages");
             let how = match summary {
                 _ if messages == 0 => "long texts are shortened for the model".to_owned(),
-                Some(_) => format!("a summary stands for {older} from here on"),
-                None => format!("without a summary, the model is not told {older} any more"),
+                Some(_) => format!("a summary replaces {older} from here on"),
+                None => format!("without a summary, {older} is no longer sent to the model"),
             };
             format!("the conversation is shorter: {how} (it took about {tokens_before} tokens)")
         }

@@ -114,7 +114,7 @@ fn messages_are_whole_and_diagnostics_are_dim() {
         ]
     );
     let rerun = renderer.lines(&entry(Place::step(3, 2), StepRerun { again: 1 }));
-    assert_eq!(texts(rerun), ["↻ turn 3, step 2: goes on from its last entry"]);
+    assert_eq!(texts(rerun), ["↻ turn 3, step 2: resumes after its last entry"]);
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Talk<'_> {
         };
         let turn = self.session.turn.as_ref().map(|turn| turn.number);
         if self.send(Command::Promote { target, turn }).await?.is_some() {
-            self.transcript.note(Style::Dim, "it is told next");
+            self.transcript.note(Style::Dim, "it is delivered next");
         }
         Ok(())
     }

@@ -172,7 +172,7 @@ pub(crate) async fn talk(
     }
     let left = result?;
     if talk.session.ended.is_none() {
-        note(&format!("left; `{}` goes on", places.resume(id)));
+        note(&format!("left; resume with `{}`", places.resume(id)));
     }
     match left {
         Left::InOrder(outcome) => Ok(outcome),
@@ -234,7 +234,7 @@ impl Talk<'_> {
 
     /// Lets go of the session. True: whoever pressed Ctrl-C meanwhile does not wait for it.
     async fn leave(&mut self, keyboard: &mut Keyboard) -> bool {
-        self.status.does("lets go of the session", Instant::now());
+        self.status.does("unloads the session", Instant::now());
         let _ = self.draw();
         let pressed = async {
             while let Some(typed) = keyboard.next().await {
@@ -296,7 +296,7 @@ impl Talk<'_> {
                 self.status.rests();
                 // It is asked for again and again, and told once.
                 if self.elsewhere.as_ref() != Some(&who) {
-                    let line = format!("{} is run by {who}, which takes in what is sent from here", self.id);
+                    let line = format!("{} is run by {who}, which accepts what is sent from here", self.id);
                     self.transcript.note(Style::Dim, &line);
                     self.elsewhere = Some(who);
                 }
@@ -329,7 +329,7 @@ impl Talk<'_> {
         if let HostError::Faulted { fault, .. } = error {
             return Err(faulted(self.places, &self.id, *fault));
         }
-        self.transcript.note(Style::Bad, &format!("the session cannot be taken up: {error}"));
+        self.transcript.note(Style::Bad, &format!("the session cannot be loaded: {error}"));
         Ok(None)
     }
 

@@ -322,10 +322,10 @@ impl Transcript {
             Some(saying) if saying.is_given() => {
                 let rows = saying.end();
                 self.push(rows);
-                self.note(Style::Bad, &format!("✗ what is above of the answer is void: {why}"));
+                self.note(Style::Bad, &format!("✗ partial answer above discarded: {why}"));
             }
             Some(saying) if !saying.is_empty() => {
-                self.note(Style::Dim, &format!("↻ an answer that had begun is void: {why}"));
+                self.note(Style::Dim, &format!("↻ partial answer discarded: {why}"));
             }
             _ => {}
         }

@@ -84,8 +84,8 @@ fn waiting<'r>(rows: &'r [Row], by: &Row, target: u64) -> Result<&'r [Part], Dec
         Some(Row { sender, command: Command::Message { parts }, .. }) if may_change(&by.sender, sender) => {
             return Ok(parts);
         }
-        Some(_) => "it is about what is no message, or somebody else's",
-        None => "the message it is about was delivered or taken back already",
+        Some(_) => "it is about no message, or somebody else's",
+        None => "the message it is about was delivered or canceled already",
     };
     Err(Decision::append(vec![reject(by.n, why)]))
 }
@@ -199,7 +199,7 @@ pub(crate) fn actor(sender: &Sender) -> Actor {
 
 pub(crate) fn take(session: &mut Session, n: u64) -> Applied {
     if !session.taken.insert(n) {
-        return Err("its inbox row was taken in before");
+        return Err("its inbox row was accepted before");
     }
     session.edits.remove(&n);
     session.promoted.retain(|one| *one != n);
@@ -209,7 +209,7 @@ pub(crate) fn take(session: &mut Session, n: u64) -> Applied {
 /// Takes a row in that is about another one, which was not taken in.
 fn take_about(session: &mut Session, n: u64, target: u64) -> Applied {
     take(session, n)?;
-    if session.taken.contains(target) { Err("the message it is about was taken in before") } else { Ok(()) }
+    if session.taken.contains(target) { Err("the message it is about was accepted before") } else { Ok(()) }
 }
 
 pub(crate) fn edited(session: &mut Session, body: &CommandEdited) -> Applied {

@@ -60,7 +60,7 @@ pub(crate) enum Fatal {
     Refused(#[from] Refusal),
     #[error("the lease has run out")]
     LeaseLost,
-    #[error("a message was changed while it was taken in")]
+    #[error("a message was changed while it was accepted")]
     Overtaken,
     #[error("{0}")]
     Host(String),

@@ -123,7 +123,7 @@ impl Host {
                 return why.unload_reason();
             }
             if !matches!(why, ReloadReason::Rules) {
-                warn!(session = %loaded.id, why = why.word(), "the session is taken up again");
+                warn!(session = %loaded.id, why = why.word(), "the session is loaded again");
                 tokio::time::sleep(pause(&reloads)).await;
             }
             taken = loop {

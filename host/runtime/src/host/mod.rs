@@ -244,7 +244,7 @@ impl Host {
     /// performs nothing.
     ///
     /// # Errors
-    /// If the session cannot be read back, or a component of it cannot be had.
+    /// If the session cannot be replayed, or a component of it cannot be had.
     pub async fn replay(&self, id: &SessionId) -> Result<Replayed, HostError> {
         let mut entries = Vec::new();
         let mut session = Session::new(id.clone());

@@ -316,7 +316,8 @@ fn outcome_of(result: std::result::Result<HttpAnswer, HttpFailure>) -> (HttpOutc
 async fn ended(imports: &mut StepImports, fact: &Fact) -> Result<Answered> {
     let Fact::HttpCompleted(HttpCompleted { outcome, .. }) = fact else {
         let mut why =
-            "it may have been sent before its host died or let go of it; it is not sent again".to_owned();
+            "it may have been sent before its host died or unloaded the session; it is not sent again"
+                .to_owned();
         if let Fact::HttpLost(HttpLost { refused: Some(refused), .. }) = fact {
             why.push_str(&format!(", as it may not be sent now: {refused}"));
         }

@@ -146,7 +146,7 @@ pub(super) async fn emit(
 ) -> wasmtime::Result<Result<u32, String>> {
     if !kind.starts_with(CUSTOM) || kind.len() == CUSTOM.len() || kind.len() > KIND_BYTES_MAX {
         imports.recorder.count("session.emit");
-        return Ok(Err(format!("{:?} is no kind of your own: write {CUSTOM}NAME", cut_chars(&kind, 100))));
+        return Ok(Err(format!("{:?} is not a kind of your own: write {CUSTOM}NAME", cut_chars(&kind, 100))));
     }
     if data.len() > SAID_BYTES_MAX {
         imports.recorder.count("session.emit");
@@ -157,7 +157,7 @@ pub(super) async fn emit(
             return note(imports, "session.emit", Custom { kind, data }.into()).await.map(Ok);
         }
         Ok(_) => format!("the data is nested deeper than {MARKER_LEVELS_MAX} levels"),
-        Err(error) => format!("the data is no JSON: {error}"),
+        Err(error) => format!("the data is not JSON: {error}"),
     };
     imports.recorder.count("session.emit");
     Ok(Err(refusal))

@@ -127,7 +127,10 @@ impl Operation for Send {
             .optional()?;
         let status = status.ok_or_else(|| StoreError::no_session(&self.session))?;
         let status = checks::status(&status).ok_or_else(|| {
-            StoreError::corrupt(format!("the status of {}", self.session), format!("{status:?} is none"))
+            StoreError::corrupt(
+                format!("the status of {}", self.session),
+                format!("{status:?} is not a status"),
+            )
         })?;
         let (untaken, untaken_of_sender) = connection
             .prepare_cached(UNTAKEN)?

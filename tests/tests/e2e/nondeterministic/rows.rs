@@ -220,7 +220,7 @@ fn tools() -> Vec<Row> {
             "tools.call 1",
             "tools.call 2",
         ),
-        row("an input that is no JSON", raw("{"), raw("{}")).at(at, "uses[0].input", "\"{\"", "\"{}\""),
+        row("an input that is not JSON", raw("{"), raw("{}")).at(at, "uses[0].input", "\"{\"", "\"{}\""),
         row("another id", uses(&[echo(1)]), uses(&[echo(1)]))
             .changed(|drafts| {
                 for draft in drafts {

@@ -57,7 +57,7 @@ impl Watch {
             return None;
         }
         self.stamp = stamp;
-        self.file.read().inspect_err(|error| warn!("the rules of before are kept: {error}")).ok()
+        self.file.read().inspect_err(|error| warn!("the previous rules are kept: {error}")).ok()
     }
 }
 

@@ -176,7 +176,7 @@ fn check_input(input: &str) -> Result<(), String> {
     if input.trim_start().starts_with('{') {
         Ok(())
     } else {
-        Err("its `updated-input` is no JSON object, as the input of every tool is".into())
+        Err("its `updated-input` is not a JSON object, as the input of every tool is".into())
     }
 }
 

@@ -131,7 +131,7 @@ fn what_is_no_text_or_not_there_is_explained() {
         crate::edit::edit(dir.path(), &args).expect_err(path).message().to_owned()
     };
     assert_eq!(message("x"), "there is no `x` in the workspace");
-    assert_eq!(message("bytes"), "`bytes` is no text in UTF-8: it cannot be edited");
+    assert_eq!(message("bytes"), "`bytes` is not text in UTF-8: it cannot be edited");
     assert_eq!(message("folder"), "`folder` is a directory, not a file");
     assert!(message("../x").contains("leads out of the workspace"));
 }
