@@ -1,5 +1,5 @@
 //! Scenarios that are played whole, and then once more for every place at which the host can be killed.
-//! Whoever sends sends with a key and again after a kill, as a client does; all must come to the same.
+//! Anyone who sends sends with a key and again after a kill, as a client does; all must come to the same.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Scenario {
         Scenario { varies: true, ..self }
     }
 
-    /// Plays it whole, and then killed after each append and taken up again: in the same place, and from a
+    /// Plays it whole, and then killed after each append and loaded again: in the same place, and from a
     /// copy of the data folder; with snapshots and without. Checks each, and compares what came of it.
     ///
     /// # Panics

@@ -120,12 +120,12 @@ impl Running {
         }
     }
 
-    /// Has the host let go of it.
+    /// Has the host unloaded it.
     pub async fn unload(self) -> UnloadReason {
         self.loaded.unload("test").await
     }
 
-    /// Has the host let go of it, unless it has something to do: then false.
+    /// Has the host unloaded it, unless it has something to do: then false.
     pub async fn unload_if_idle(&self) -> bool {
         self.loaded.unload_if_idle("test").await.is_some()
     }

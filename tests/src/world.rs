@@ -233,7 +233,7 @@ impl World {
         self.own().create(&new).await.map(|made| made.id)
     }
 
-    /// Sends a message, and runs the session until it rests. The host then lets go of it.
+    /// Sends a message, and runs the session until it rests. The host then unloads it.
     pub async fn run(&self, id: &SessionId, text: &str) -> Outcome {
         let host = self.host();
         send(&host, id, text).await;

@@ -1,7 +1,7 @@
 //! One file for one bundle: a plain tar of exactly what the bundle's digest covers. The same bundle gives the
 //! same bytes.
 //!
-//! Knows the form. Reading is of untrusted bytes: it hands out names and bytes, and whoever makes a bundle of
+//! Knows the form. Reading is of untrusted bytes: it hands out names and bytes, and anyone who makes a bundle of
 //! them checks everything else.
 
 use std::collections::BTreeMap;

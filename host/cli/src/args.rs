@@ -50,7 +50,7 @@ pub(crate) enum Command {
         /// What it says from now on: `-` reads standard input
         text: String,
     },
-    /// Take back a message that waits in a session's inbox
+    /// Cancel a message that waits in a session's inbox
     Cancel {
         #[command(flatten)]
         about: About,
@@ -121,7 +121,7 @@ pub(crate) struct Run {
     /// The bundle whose agent runs (not with --session): a folder with a bundle.toml, a packed file, or
     /// scope/name@version of an installed one; then what to tell it: `-` reads standard input. Without a
     /// message, at a terminal, the session is one to talk to: /help there says how. Elsewhere, or with --json,
-    /// a new session is made and not run, and one that is there goes on with what is open
+    /// a new session is made and not run, and one that is there continues with what is open
     #[arg(value_name = "BUNDLE] [MESSAGE", num_args = 0..=2, required_unless_present = "session")]
     words: Vec<OsString>,
     /// A further bundle whose tools and hooks the session gets; can be repeated

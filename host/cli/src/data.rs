@@ -41,7 +41,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Lets go of everything, in good order.
+    /// Unloads everything, in good order.
     pub(crate) async fn close(self) {
         self.host.shut_down().await;
         drop(self.host);
@@ -158,7 +158,7 @@ impl Places {
         format!("{line} {rest}")
     }
 
-    /// The command line that takes a session up again.
+    /// The command line that loads a session again.
     pub(crate) fn resume(&self, id: &SessionId) -> String {
         self.hint(&format!("run --session {id}"))
     }

@@ -1,5 +1,5 @@
 //! Words for what sessions consist of, used by several commands. Makes sentences; writes nothing. What it
-//! returns is not made harmless yet: whoever writes it does that.
+//! returns is not made harmless yet: anyone who writes it does that.
 
 use rewake_core::fact::{
     ComponentPin, Created, FileAudit, FileUsed, HttpUse, Lost, Question, ToolCompleted, WaitOn,

@@ -1,5 +1,5 @@
-//! What waits in a session's inbox: `edit` and `cancel`, and what `show` lists of it. Takes no session up: whoever
-//! runs it finds what was sent, and else whoever goes on with it.
+//! What waits in a session's inbox: `edit` and `cancel`, and what `show` lists of it. Loads no session: whoever
+//! runs it finds what was sent, and else anyone who continues with it.
 
 use rewake_core::command::{Command, Row};
 use rewake_core::ids::SessionId;

@@ -1,5 +1,5 @@
-//! `run`, `answer`, `promote` and `stop`: puts a command into a session's inbox, takes the session up, shows what
-//! happens until nothing is left to do, and lets go of it in good order.
+//! `run`, `answer`, `promote` and `stop`: puts a command into a session's inbox, loads the session, shows what
+//! happens until nothing is left to do, and unloads it in good order.
 
 mod follow;
 pub(crate) mod prompt;

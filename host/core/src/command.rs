@@ -96,7 +96,7 @@ impl Command {
         }
     }
 
-    /// The row that it changes, takes back or promotes: a message that was not taken in yet.
+    /// The row that it changes, cancels or promotes: a message that was not accepted yet.
     pub fn target(&self) -> Option<u64> {
         match self {
             Command::Edit { target, .. } | Command::Cancel { target } | Command::Promote { target, .. } => {
@@ -119,7 +119,7 @@ pub struct Target {
     pub sender: Sender,
     /// It is a message, and nothing else.
     pub is_message: bool,
-    /// A cancellation of it stands in the inbox, taken in or not.
+    /// A cancellation of it stands in the inbox, accepted or not.
     pub is_canceled: bool,
     /// It is in an entry.
     pub is_taken: bool,
@@ -150,7 +150,7 @@ impl Target {
     }
 }
 
-/// Whether one may change, take back or promote a message of another: operators may, and who sent it.
+/// Whether one may change, cancel or promote a message of another: operators may, and who sent it.
 pub(crate) fn may_change(by: &Sender, of: &Sender) -> bool {
     by == of || matches!(by, Sender::Operator(_))
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::ids::Head;
 
-/// An id that is none.
+/// An invalid id.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{given:?} is not an id: it must be {prefix}… with letters and digits")]
 pub struct BadId {
@@ -44,7 +44,7 @@ pub enum Refusal {
         /// Its row in the inbox.
         n: u64,
     },
-    /// Whoever sent the command may not do that.
+    /// Anyone who sent the command may not do that.
     #[error("{0}")]
     Forbidden(String),
     /// A step asked for something that its session's rules forbid: a bug of the host.

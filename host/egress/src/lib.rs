@@ -121,7 +121,7 @@ impl Egress {
     /// Over the machine's network, trusting these authorities beside those that are built in.
     ///
     /// # Errors
-    /// One of them is none, or TLS cannot be done at all.
+    /// One of them is invalid, or TLS cannot be done at all.
     pub fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
         Ok(Egress { network: Arc::new(Machine), limits, tls: trust::tls(authorities)? })
     }
@@ -142,7 +142,7 @@ impl Egress {
         Ok(permit.grant)
     }
 
-    /// Sends a request and follows its redirects, each granted anew.
+    /// Sends a request and follows its redirects, each granted again.
     ///
     /// # Errors
     /// It is not granted, or there is no response within its bounds.

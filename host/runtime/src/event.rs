@@ -92,7 +92,7 @@ impl DriverHandle {
         answer.await.map_err(|_| Unrecorded::Dropped)
     }
 
-    /// Shows something to whoever follows the session.
+    /// Shows something to anyone who follows the session.
     pub(crate) async fn show(&self, live: Live) {
         let _ = self.0.send(Event::Show(live)).await;
     }

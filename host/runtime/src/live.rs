@@ -77,7 +77,7 @@ impl Shown {
 /// Why a host no longer runs a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnloadReason {
-    /// It let go of it in good order.
+    /// Unload it it in good order.
     Unloaded,
     /// The session ended for good.
     Ended,

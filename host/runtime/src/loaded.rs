@@ -1,4 +1,4 @@
-//! A session that a host runs, as whoever asked for it holds it: to follow it, and to have it let go of.
+//! A session that a host runs, as anyone who asked for it holds it: to follow it, and to have unload it.
 //! What happens to the session is its driver's.
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Loaded {
         self.followers.follow()
     }
 
-    /// Asks for it to be let go of, and waits until it is.
+    /// Asks for it to be unloaded, and waits until it is.
     pub async fn unload(&self, why: &str) -> UnloadReason {
         self.unloading.store(true, Ordering::Release);
         let _ = self.requests.send(UnloadRequest::Now { why: why.to_owned() }).await;

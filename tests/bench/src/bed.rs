@@ -172,7 +172,7 @@ impl Bed {
         Ok(self.host.create(&new).await?.id)
     }
 
-    /// Lets go of all sessions and closes the store, whose log is then in its file. Returns the folder.
+    /// Releases all sessions and closes the store, whose log is then in its file. Returns the folder.
     pub(crate) async fn close(self) -> TempDir {
         self.host.shut_down().await;
         if let Some(sqlite) = &self.sqlite {
@@ -305,7 +305,7 @@ impl Session {
         }
     }
 
-    /// Has the host let go of it.
+    /// Has the host unloaded it.
     pub(crate) async fn unload(self) {
         self.loaded.unload("bench").await;
     }

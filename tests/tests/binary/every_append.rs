@@ -30,7 +30,7 @@ struct Point {
     /// Which sync of the log.
     sync: u64,
     then: Then,
-    /// The sync at which the process is killed that takes the session up again.
+    /// The sync at which the process is killed that loads the session again.
     again: Option<u64>,
     /// Whether it is played on to its end, or only as far as this command goes.
     to_end: bool,

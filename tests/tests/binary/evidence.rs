@@ -1,5 +1,5 @@
 //! A journal that was changed from outside, in its file: the change is found, named, and not built upon.
-//! What the storage refuses to whoever asks it in SQL is tested in the store.
+//! What the storage refuses to anyone who asks it in SQL is tested in the store.
 
 use std::path::PathBuf;
 

@@ -93,7 +93,7 @@ fn ctrl_c_twice_leaves_at_once_with_130_and_the_session_goes_on() {
     assert_eq!((events.count("turn.interrupted"), events.count("turn.completed")), (1, 1));
 }
 
-/// A turn is open as soon as a message is taken in, though a hook comes before its first step.
+/// A turn is open as soon as a message is accepted, though a hook comes before its first step.
 #[test]
 fn ctrl_c_before_the_first_step_interrupts_the_turn() {
     let program = Program::new();
@@ -107,7 +107,7 @@ fn ctrl_c_before_the_first_step_interrupts_the_turn() {
     assert_eq!((events.count("step.started"), events.count("turn.interrupted")), (0, 1));
 }
 
-/// The session is let go of in the middle of a step, in good order, and says so.
+/// The session is unloaded in the middle of a step, in good order, and says so.
 #[test]
 fn sigterm_and_sighup_let_go_in_good_order_and_are_143() {
     for signal in [Signal::TERM, Signal::HUP] {

@@ -29,7 +29,7 @@ fn count(three: &Three, kind: Call, file: &str) -> u64 {
     Preload::noted(&log, kind, file) as u64
 }
 
-/// After a fault that passed: the process said what it did, and whoever goes on finds the message once and its effect
+/// After a fault that passed: the process said what it did, and anyone who goes on finds the message once and its effect
 /// once, or an outcome that is recorded as unknown.
 fn settled(three: &Three, ended: &Ended, what: &str) {
     assert!(matches!(ended.code, Some(0 | 1)), "{what}: {ended:?}");

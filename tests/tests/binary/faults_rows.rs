@@ -1,5 +1,5 @@
 //! Rows of the store that somebody changed, removed or moved: found, named, not built upon, and nobody else's matter.
-//! What the storage refuses to whoever asks it in SQL is tested in the store.
+//! What the storage refuses to anyone who asks it in SQL is tested in the store.
 
 use rewake_tests::tamper::change;
 
@@ -183,7 +183,7 @@ fn a_saved_state_that_is_damaged_or_gone_is_a_fault() {
         says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &[reason, "clear-fault"]);
         three.program.resume(&three.hit).expect(6).says(&[reason]);
         three.stands_by(&three.other, "three");
-        // As it was, the session goes on with what it was told.
+        // As it was, the session continues with what it was told.
         change(&three.journal(), back);
         three.program.run(&["clear-fault", &three.hit]).expect(0);
         three.program.resume(&three.hit).expect(0);

@@ -1,5 +1,5 @@
 //! Bundles that are not as they must be, given to the program: told with the place and the way out, in the
-//! exit code for what the person can mend, and no session is made. The rules themselves are tested beside
+//! exit code for what the person can fix, and no session is made. The rules themselves are tested beside
 //! the code that holds them.
 
 use rewake_tests::bundles::{Draft, guest};

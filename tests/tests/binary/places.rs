@@ -90,7 +90,7 @@ fn two_processes_on_one_data_folder() {
     program.tell(&other, &json!([{ "op": "say", "text": "beside" }]).to_string()).expect(0);
     program.check(&other);
 
-    // What another process sends is taken in by the one that runs the session, and shown where it was sent.
+    // What another process sends is accepted by the one that runs the session, and shown where it was sent.
     let stopped = program.run(&["stop", &busy, "enough"]).expect(0);
     assert!(stopped.stdout.contains("the session is stopped: enough"), "{}", stopped.stdout);
     process.end().expect(4);
@@ -112,7 +112,7 @@ fn two_terminals_that_send_at_once() {
             assert!(shown.contains(&format!("{who} {round}")), "{shown}");
         }
     }
-    // Whether they come to one turn or two, each is taken in once.
+    // Whether they come to one turn or two, each is accepted once.
     let events = program.check(&id);
     for who in ["one", "two"] {
         for round in 0..3 {

@@ -60,7 +60,7 @@ fn what_waits_is_listed_changed_taken_back_and_promoted() {
     assert!(promoted.stdout.contains("> ann promotes message 3"), "{}", promoted.stdout);
 }
 
-/// A message is taken back and changed where it was typed, and told next.
+/// A message is canceled and changed where it was typed, and told next.
 #[test]
 fn a_talk_takes_back_and_promotes_what_waits() {
     let program = Program::new();

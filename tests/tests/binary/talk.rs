@@ -432,7 +432,7 @@ fn a_turn_that_runs_can_be_left_at_once() {
     assert_eq!((events.count("user.message"), events.count("user.interrupt")), (2, 1));
 }
 
-/// Whoever comes second is told who has the session, and is heard all the same.
+/// Anyone who comes second is told who has the session, and is heard all the same.
 #[test]
 fn two_talk_to_one_session() {
     let program = Program::new();
@@ -452,7 +452,7 @@ fn two_talk_to_one_session() {
     assert_eq!(two.picture().matches("is run by").count(), 1, "{}", two.picture());
     two.press("\x04");
     assert_eq!(two.end(), Some(0));
-    // The session is let go of in good order, and the terminal is as it was.
+    // The session is unloaded in good order, and the terminal is as it was.
     one.signal(Signal::TERM);
     one.until("\x1b[?2004l");
     one.until("left; `rewake");

@@ -324,7 +324,7 @@ async fn a_person_s_approval_is_pinned_and_a_rule_can_take_it_back() {
     assert!(ruled.append(&id, "x").await.0.contains("was not granted"));
 }
 
-/// A directory of the host is there while the rules name it, whoever approved what.
+/// A directory of the host is there while the rules name it, anyone who approved what.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_of_the_host_is_there_while_the_rules_name_it() {
     let draft = Draft::new("test/dirs")

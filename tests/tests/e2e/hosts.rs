@@ -1,5 +1,5 @@
-//! Several hosts over one store: one has a session, whoever has lost it writes nothing more, and what a
-//! killed one left is taken up at once.
+//! Several hosts over one store: one has a session, anyone who has lost it writes nothing more, and what a
+//! killed one left is loaded at once.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ async fn a_fenced_driver_writes_nothing_more() {
     assert_eq!(world.check(&id).await.said()[0], "once");
 }
 
-/// R0: a host that lost a session's lease takes the session up again, if it can have it. What it had in
+/// R0: a host that lost a session's lease loads the session again, if it can have it. What it had in
 /// memory is gone; nothing is lost or done twice, and that the step is run again does not count against it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fenced_session_is_taken_up_again_where_its_lease_is_free() {

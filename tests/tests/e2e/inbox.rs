@@ -1,4 +1,4 @@
-//! What is sent to a session: in which turn it is taken in, and what becomes of it if it is not.
+//! What is sent to a session: in which turn it is accepted, and what becomes of it if it is not.
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;

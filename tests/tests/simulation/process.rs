@@ -298,7 +298,7 @@ impl<'a> Process<'a> {
         Some(Life::Settled)
     }
 
-    /// A host could not take a session up: it tries again when whoever has the lease has lost it. One that lives, and
+    /// A host could not load a session: it tries again when anyone who has the lease has lost it. One that lives, and
     /// perhaps waits for a time that its wrong clock does not come to, keeps its lease in the end.
     fn refused(&mut self, n: u32, session: usize, error: HostError) -> Option<Life> {
         self.sim.note(format!("host {n} does not load {session}: {error}"));

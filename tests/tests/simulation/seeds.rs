@@ -25,7 +25,7 @@ use crate::transcript::{has_losses, transcript};
 const SEEDS: u64 = 10_000;
 /// How many tests share them.
 const SHARDS: u64 = 4;
-/// What happened last, for whoever reads of a failure.
+/// What happened last, for anyone who reads of a failure.
 const SHOWN: usize = 60;
 
 const FAULTS: With = With { faults: Which::Drawn, lie: None };

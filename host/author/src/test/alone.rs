@@ -53,7 +53,7 @@ async fn ready(suite: &Suite, options: &Options, case: &Case) -> Result<(Bed, St
     Ok((bed, standalone))
 }
 
-/// Whoever looks for a cause wants to know what the guest said beside it.
+/// Anyone who looks for a cause wants to know what the guest said beside it.
 fn with_logs(mut findings: Vec<Finding>, logs: Option<&LogLines>) -> Vec<Finding> {
     if let (Some(last), Some(logs)) = (findings.last_mut(), logs) {
         let lines = logs.lines.iter().take(LOG_LINES_MAX);

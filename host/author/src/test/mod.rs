@@ -1,7 +1,7 @@
 //! A bundle's own tests: cases in `tests/*.toml` beside its manifest, run in the sandbox that sessions use, each
 //! in a data folder of its own. docs/testing-bundles.md says what can be written.
 //!
-//! Start with [`Suite`]. It runs one case at a time; whoever asks shows what came of it.
+//! Start with [`Suite`]. It runs one case at a time; anyone who asks shows what came of it.
 
 mod alone;
 mod bed;

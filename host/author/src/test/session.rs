@@ -369,7 +369,7 @@ async fn replay(host: &Host, bed: &Bed, id: &SessionId) -> Result<Option<Finding
     }))
 }
 
-/// Runs the session again, cut off after every append in turn and taken up again.
+/// Runs the session again, cut off after every append in turn and loaded again.
 async fn cuts(
     suite: &Suite,
     options: &Options,

@@ -1,6 +1,6 @@
 //! A session's journal as a text that is the same on every run: what was said, asked, called and answered, and
 //! how turns ended. No ids, times, digests, durations or counts of tokens; and nothing of how often the session
-//! was taken up, so that a run that was cut off and went on reads like one that was not.
+//! was loaded, so that a run that was cut off and went on reads like one that was not.
 
 use std::collections::BTreeMap;
 
@@ -200,7 +200,7 @@ impl Writing {
             }
             Fact::HttpLost(body) => self.lost(entry.place, body.why),
             Fact::HookStarted(body) if entry.place.ordinal == 0 => {
-                // The session is told of each time it is taken up; how often that is says nothing of it.
+                // The session is told of each time it is loaded; how often that is says nothing of it.
                 let is_shown = body.source != Some(Source::Resume);
                 let at = is_shown.then(|| {
                     self.items.push(Item::Text(String::new()));
@@ -393,7 +393,7 @@ fn without_digests(text: &str) -> String {
 mod tests;
 
 /// An author's data without the fields that name entries or count tokens: both differ with how often a session
-/// was taken up.
+/// was loaded.
 fn without_counts(data: &Value) -> Value {
     match data {
         Value::Object(fields) => {

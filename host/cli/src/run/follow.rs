@@ -42,7 +42,7 @@ pub(super) enum Until {
     Stopped,
 }
 
-/// A session to be taken up and followed.
+/// A session to be loaded and followed.
 pub(super) struct Follow<'a> {
     pub(super) places: &'a Places,
     pub(super) opened: &'a Opened,
@@ -54,7 +54,7 @@ pub(super) struct Follow<'a> {
     pub(super) out: Out,
     pub(super) json: bool,
     pub(super) until: Until,
-    /// Said once the session is taken up.
+    /// Said once the session is loaded.
     pub(super) welcome: Option<String>,
 }
 
@@ -77,7 +77,7 @@ enum Stood {
 }
 
 impl Follow<'_> {
-    /// Takes the session up and follows it. Everything that is to be done must be in its inbox before.
+    /// Loads the session and follows it. Everything that is to be done must be in its inbox before.
     pub(super) async fn run(mut self) -> Result<Outcome, Failure> {
         let mut leaves = signals::watch(Asked {
             host: self.opened.host.clone(),
@@ -97,8 +97,8 @@ impl Follow<'_> {
         }
     }
 
-    /// Asks whoever sits at the terminal what the turn waits for. None: something was answered, and the
-    /// session is to be taken up again; it was let go of meanwhile, so waiting for a person costs nothing.
+    /// Asks the user at the terminal what the turn waits for. None: something was answered, and the
+    /// session is to be loaded again; it was unloaded meanwhile, so waiting for a person costs nothing.
     async fn ask(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Option<Outcome>, Failure> {
         let store: Arc<dyn Store> = self.opened.host.store().clone();
         let standing = Standing::whole(store, &self.id).await?;
@@ -123,7 +123,7 @@ impl Follow<'_> {
         Ok((!answered).then_some(Outcome::Waits))
     }
 
-    /// Takes the session up and follows it until nothing is due.
+    /// Loads the session and follows it until nothing is due.
     async fn follow(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Outcome, Failure> {
         let (loaded, mut live) = match self.take_up(leaves).await? {
             Taken::Up(loaded, live) => (loaded, live),
@@ -171,7 +171,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Takes the session up. What was sent to a session that another process has is taken in there: what comes
+    /// Loads the session. What was sent to a session that another process has is accepted there: what comes
     /// of it is shown from the journal, until that is known or the session can be had.
     async fn take_up(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Taken, Failure> {
         let mut is_said = false;

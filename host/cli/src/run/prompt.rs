@@ -1,4 +1,4 @@
-//! Questions put to whoever sits at the terminal. Knows how an answer is read; sends nothing.
+//! Questions put to the user at the terminal. Knows how an answer is read; sends nothing.
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -46,7 +46,7 @@ pub(crate) fn value(choices: &[String], typed: &str) -> Option<String> {
     let by_place = typed.parse().ok().and_then(|number: usize| choices.get(number.checked_sub(1)?));
     let mut begun = choices.iter().filter(|choice| choice.to_lowercase().starts_with(&typed));
     match (by_place, begun.next(), begun.next()) {
-        // Whoever wrote the choices does not decide which of two was meant.
+        // Anyone who wrote the choices does not decide which of two was meant.
         (Some(placed), Some(one), _) if placed != one => None,
         (Some(placed), None, _) => Some(text(placed)),
         (_, Some(one), None) => Some(text(one)),
@@ -57,7 +57,7 @@ pub(crate) fn value(choices: &[String], typed: &str) -> Option<String> {
 fn say(text: &str) {
     clear_status();
     let mut stderr = io::stderr().lock();
-    // Whoever sees no question answers none.
+    // Anyone who sees no question answers none.
     let _ = stderr.write_all(plain(text).as_bytes()).and_then(|()| stderr.flush());
 }
 

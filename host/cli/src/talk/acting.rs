@@ -1,4 +1,4 @@
-//! What whoever sits at the terminal does: keys, lines, answers, interrupts and the words with a slash.
+//! What the user at the terminal does: keys, lines, answers, interrupts and the words with a slash.
 
 use std::time::{Duration, Instant};
 
@@ -136,7 +136,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Puts a command into the session's inbox, and takes the session up. None: it was refused, and that is said.
+    /// Puts a command into the session's inbox, and loads the session. None: it was refused, and that is said.
     async fn send(&mut self, command: Command) -> Result<Option<u64>, Failure> {
         if let Err(refusal) = command.check() {
             self.transcript.note(Style::Bad, &refusal.to_string());
@@ -196,7 +196,7 @@ impl Talk<'_> {
         Ok(None)
     }
 
-    /// Takes back the message that was sent last and waits, and puts it into the line again.
+    /// Cancels the message that was sent last and waits, and puts it into the line again.
     async fn take_back(&mut self) -> Result<(), Failure> {
         let Some((target, text)) = self.sent.last_key_value().map(|(n, text)| (*n, text.clone())) else {
             self.transcript.note(Style::Dim, "nothing that you sent waits");

@@ -22,7 +22,7 @@ pub(super) enum Edited {
     Interrupt,
     /// Ctrl-D at an empty line.
     Leave,
-    /// The screen is to be drawn anew.
+    /// The screen is to be drawn again.
     Redraw,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Editor {
     cursor: usize,
     /// What was cut last.
     cut: String,
-    /// Lines of before, the newest last.
+    /// Lines from before, the newest last.
     past: Vec<String>,
     /// Which of them is shown, and what was being typed before.
     at: Option<(usize, String)>,

@@ -1,4 +1,4 @@
-//! Whether this process has the session, and what comes from there. Takes it up in the background, so that whoever
+//! Whether this process has the session, and what comes from there. Loads it in the background, so that whoever
 //! sits at the terminal is never waited for by anything.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ type Taken = Result<(Loaded, Receiver<Live>), HostError>;
 pub(super) enum Hold {
     /// Nobody has to: nothing is due.
     Away,
-    /// It is being taken up.
+    /// It is being loaded.
     Taking(JoinHandle<Taken>),
     /// This process has it.
     Here(Loaded, Receiver<Live>),
@@ -36,7 +36,7 @@ pub(super) enum Heard {
     Taken,
     /// Another process has it: who.
     Busy(String),
-    /// It cannot be taken up.
+    /// It cannot be loaded.
     Failed(Box<HostError>),
     /// Something that followers are told.
     Live(Live),
@@ -45,7 +45,7 @@ pub(super) enum Heard {
 }
 
 impl Hold {
-    /// Takes the session up, unless it is or is being.
+    /// Loads the session, unless it is or is being.
     pub(super) fn take_up(&mut self, host: &Host, id: &SessionId) {
         if matches!(self, Hold::Away) {
             *self = Hold::taking(host, id);
@@ -103,7 +103,7 @@ impl Hold {
         Heard::Live(Live::Unloaded(gone))
     }
 
-    /// Lets go of it, if nothing is being done. None: it is not here, or something is.
+    /// Unloads it, if nothing is being done. None: it is not here, or something is.
     pub(super) async fn rest(&mut self) -> Option<UnloadReason> {
         let Hold::Here(loaded, _) = self else { return None };
         let gone = loaded.unload_if_idle("idle").await?;
@@ -111,7 +111,7 @@ impl Hold {
         Some(gone)
     }
 
-    /// Lets go of it, whatever is being done.
+    /// Unloads it, whatever is being done.
     pub(super) async fn leave(&mut self) {
         match std::mem::replace(self, Hold::Away) {
             Hold::Here(loaded, _) => {

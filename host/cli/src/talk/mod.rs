@@ -57,7 +57,7 @@ use crate::run::{faulted, operator, sender};
 const REST: Duration = Duration::from_secs(60);
 /// How long an Escape is waited for to become something else.
 const ESCAPE: Duration = Duration::from_millis(50);
-/// How often what shows the time is drawn anew.
+/// How often what shows the time is drawn again.
 const TICK: Duration = Duration::from_millis(500);
 /// How often the journal of a session that is not here is looked at: others may do something with it.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -94,7 +94,7 @@ struct Talk<'a> {
     answered: BTreeMap<u64, String>,
     /// The one that is being answered.
     asked: Option<String>,
-    /// Messages of whoever talks that wait, by their rows.
+    /// Messages of anyone who talks that wait, by their rows.
     sent: BTreeMap<u64, String>,
     /// Turns that were interrupted already.
     interrupted: BTreeSet<u32>,
@@ -114,7 +114,7 @@ struct Talk<'a> {
     said: mpsc::UnboundedReceiver<String>,
 }
 
-/// Talks to a session that is there, until whoever sits at the terminal leaves. `is_new`: nothing was shown of it.
+/// Talks to a session that is there, until the user at the terminal leaves. `is_new`: nothing was shown of it.
 pub(crate) async fn talk(
     places: &Places,
     opened: &Opened,
@@ -176,16 +176,16 @@ pub(crate) async fn talk(
     }
     match left {
         Left::InOrder(outcome) => Ok(outcome),
-        // What is being done here is not waited for; whoever takes the session up next finds it as after a crash.
+        // What is being done here is not waited for; the next host that loads the session finds it as after a crash.
         Left::AtOnce => std::process::exit(i32::from(LEFT)),
     }
 }
 
 /// How a talk ended.
 enum Left {
-    /// The session was let go of.
+    /// The session was unloaded.
     InOrder(Outcome),
-    /// Ctrl-C was pressed while it was let go of.
+    /// Ctrl-C was pressed while it was unloaded.
     AtOnce,
 }
 
@@ -232,7 +232,7 @@ impl Talk<'_> {
         Ok(if is_at_once { Left::AtOnce } else { Left::InOrder(outcome) })
     }
 
-    /// Lets go of the session. True: whoever pressed Ctrl-C meanwhile does not wait for it.
+    /// Unloads the session. True: anyone who pressed Ctrl-C meanwhile does not wait for it.
     async fn leave(&mut self, keyboard: &mut Keyboard) -> bool {
         self.status.does("unloads the session", Instant::now());
         let _ = self.draw();
@@ -323,7 +323,7 @@ impl Talk<'_> {
         Ok(self.is_over())
     }
 
-    /// The session cannot be taken up. That is said, and another message tries again.
+    /// The session cannot be loaded. That is said, and another message tries again.
     fn failed(&mut self, error: HostError) -> Result<Option<Outcome>, Failure> {
         self.status.rests();
         if let HostError::Faulted { fault, .. } = error {

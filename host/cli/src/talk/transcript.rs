@@ -80,7 +80,7 @@ impl Transcript {
         std::mem::take(&mut self.rows)
     }
 
-    /// Puts rows that were taken back.
+    /// Puts rows that were canceled.
     pub(super) fn keep(&mut self, rows: Vec<Row>) {
         self.push(rows);
     }

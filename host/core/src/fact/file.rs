@@ -144,7 +144,7 @@ pub enum FileKind {
 }
 
 impl FileObserved {
-    /// Bytes that it takes in an entry, about.
+    /// Bytes that it takes of an entry, about.
     pub fn weight(&self) -> usize {
         let answer = match &self.answer {
             FileAnswer::Text(text) | FileAnswer::Failed(text) => text.len(),

@@ -34,7 +34,7 @@ pub(crate) enum DriverExit {
 /// Why a session is to be read back by the host that had it.
 #[derive(Debug)]
 pub(crate) enum ReloadReason {
-    /// The operator's rules are others for it than when it was loaded. It was let go of in good order.
+    /// The operator's rules are others for it than when it was loaded. It was unloaded in good order.
     Rules,
     /// Its lease has run out, or was another's.
     Lease,
@@ -52,7 +52,7 @@ impl ReloadReason {
         }
     }
 
-    /// What it comes to if the session is not taken up again.
+    /// What it comes to if the session is not loaded again.
     pub(crate) fn unload_reason(self) -> UnloadReason {
         match self {
             ReloadReason::Rules => UnloadReason::Unloaded,

@@ -83,7 +83,7 @@ pub(crate) struct Options {
     /// Looks whether the operator's rules have changed since.
     pub(crate) watch: Watch,
     pub(crate) folded: Folded,
-    /// Why the host that had it takes it up again, if it was not let go of in good order.
+    /// Why the host that had it loads it again, if it was not unloaded in good order.
     pub(crate) again: Option<String>,
     pub(crate) lease: Lease,
     pub(crate) keeper: Keeper,
@@ -134,7 +134,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Drives a session until it is let go of, and says why that was.
+    /// Drives a session until it is unloaded, and says why that was.
     pub(crate) async fn drive(options: Options) -> (DriverExit, LeaseState, mpsc::Receiver<UnloadRequest>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
         let Options { followers, wake, requests, unloading, snapshot_entries, .. } = options;

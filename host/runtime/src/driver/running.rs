@@ -82,7 +82,7 @@ impl Driver {
 
     /// Whether the open step's start may be written with what the step first records (journal.md R2, ADR 15). What kills
     /// its host must be seen at the next load: so the first start after a load is written before its step runs, and so is
-    /// a re-run, and one start at most is not. Whoever sent a message may change it until it is on the disk: no guest is
+    /// a re-run, and one start at most is not. Anyone who sent a message may change it until it is on the disk: no guest is
     /// told of it before.
     fn may_ride(&self) -> bool {
         let is_before = |fact: &Fact| matches!(fact, Fact::StepRerun(_) | Fact::UserMessage(_));

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::{Host, Inner};
 
-/// How often the store is asked: what another process sends is taken in so soon.
+/// How often the store is asked: what another process sends is accepted so soon.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Host {

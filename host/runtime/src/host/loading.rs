@@ -30,14 +30,14 @@ use rewake_policy::grants;
 use rewake_sandbox::mounts::{self, Volumes};
 use rewake_sandbox::workspace;
 
-/// How often a session whose lease or store failed it is taken up again within [`RELOADS_TIME`].
+/// How often a session whose lease or store failed it is loaded again within [`RELOADS_TIME`].
 const RELOADS_MAX: usize = 3;
 /// See there.
 const RELOADS_TIME: Duration = Duration::from_secs(60);
 /// How long after the first such failure that is.
 const RELOAD_PAUSE: Duration = Duration::from_millis(100);
 
-/// A session that was taken up, and that no driver runs yet.
+/// A session that was loaded, and that no driver runs yet.
 struct TakenUp {
     cx: Arc<SessionContext>,
     watch: Watch,
@@ -47,7 +47,7 @@ struct TakenUp {
 }
 
 impl Host {
-    /// Takes a session up: acquires its lease, reads it back, and runs what is due. Cheap if this host
+    /// Loads a session: acquires its lease, reads it back, and runs what is due. Cheap if this host
     /// runs it already. What comes with it is told everything from then on.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Host {
         Ok((loaded, follower))
     }
 
-    /// Has a session driven until it is let go of. A driver that lost its lease, does not know what was written,
+    /// Has a session driven until it is unloaded. A driver that lost its lease, does not know what was written,
     /// or runs by rules that changed, is followed by another one, which reads the session back as any load does.
     async fn run(
         &self,
@@ -352,7 +352,7 @@ impl Host {
     }
 }
 
-/// Whether a session may be taken up once more after a failure: what ends a driver again and again is not mended by
+/// Whether a session may be loaded once more after a failure: what ends a driver again and again is not fixed by
 /// another one.
 fn may_retry(reloads: &mut VecDeque<Instant>) -> bool {
     reloads.retain(|at| at.elapsed() < RELOADS_TIME);
@@ -360,7 +360,7 @@ fn may_retry(reloads: &mut VecDeque<Instant>) -> bool {
     reloads.len() <= RELOADS_MAX
 }
 
-/// How long until a session is taken up again: longer each time, for a disk that may get well.
+/// How long until a session is loaded again: longer each time, for a disk that may get well.
 fn pause(reloads: &VecDeque<Instant>) -> Duration {
     RELOAD_PAUSE * 4_u32.pow(u32::try_from(reloads.len()).unwrap_or(0).clamp(1, 3) - 1)
 }

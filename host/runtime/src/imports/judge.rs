@@ -351,7 +351,7 @@ pub(crate) async fn gate(
     let Gated { name, effect, grants, input, whole } = gated;
     let target = MatchTarget { name, effect, grants };
     let mut hooks = hooks::matching(cx, HookEvent::PreToolUse, &target);
-    // Whoever was asked keeps its say, even if what may be done is another now.
+    // Anyone who was asked keeps its say, even if what may be done is another now.
     hooks.extend(recorded.judges(place.index));
     hooks.sort_unstable();
     hooks.dedup();

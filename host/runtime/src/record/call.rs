@@ -66,7 +66,7 @@ pub(crate) trait Call: Send + Sized + 'static {
     /// Its end, if it was tried as often as it may be.
     fn lost(&self, start: &Entry) -> Draft;
 
-    /// Performs it, and returns its end. Everything is recorded by whoever performs, so that ends are not lost if the
+    /// Performs it, and returns its end. Everything is recorded by anyone who performs, so that ends are not lost if the
     /// step is dropped while other calls run.
     fn perform(
         &mut self,

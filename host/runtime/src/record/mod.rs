@@ -65,7 +65,7 @@ pub(crate) struct Recorder {
     /// The function that was called last.
     function: &'static str,
     pending: Vec<Observed>,
-    /// What they take in an entry, about.
+    /// What they take of an entry, about.
     pending_bytes: usize,
     /// What all observations of this run take, about.
     observed_bytes: usize,
@@ -351,7 +351,7 @@ pub(crate) fn misfit(recorded: &Observed) -> Difference {
     Difference { path: "function".to_owned(), expected, got }
 }
 
-/// The bytes that an observation takes in an entry, about.
+/// The bytes that an observation takes of an entry, about.
 fn weight(observed: &Observed) -> usize {
     match observed {
         Observed::Wall(..) | Observed::Monotonic(_) | Observed::Deadline(..) => 48,

@@ -1,7 +1,7 @@
 //! What is being done with files for one instance: one thing at a time, on a thread that may wait, or in
 //! place where all must be in one order.
 //!
-//! A call that is dropped leaves what it began to its end: a disk cannot be interrupted. Whoever dropped it
+//! A call that is dropped leaves what it began to its end: a disk cannot be interrupted. Anyone who dropped it
 //! waits for that ([`Performing::settled`]); and as long as it goes on, it keeps what the instance was given
 //! to be kept.
 

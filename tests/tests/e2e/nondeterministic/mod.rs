@@ -235,7 +235,7 @@ async fn a_session_goes_on_once_its_fault_is_cleared_and_its_harness_mended() {
     pair.put(&id, other).await;
     let fault = pair.fault(&id, "say").await;
 
-    // The same in a world where the harness is mended: it is told what it was told at first.
+    // The same in a world where the harness is fixed: it is told what it was told at first.
     let mended = Pair::new(pair.bundle.clone()).await;
     mended.put(&id, drafts).await;
     let neighbour = mended.second.create(&mended.bundle).await;

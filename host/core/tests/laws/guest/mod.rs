@@ -57,7 +57,7 @@ pub(crate) fn run_step(driver: &mut Driver<'_>) -> Result<(), Stop> {
     guest.end(saved, plan.ending)
 }
 
-/// What a step knows when it begins. That a session was taken up again is no news to it: an undisturbed run
+/// What a step knows when it begins. That a session was loaded again is no news to it: an undisturbed run
 /// would not hear of it.
 fn told(saved: &Saved, input: &StepInput, seed: Digest) -> Digest {
     let contexts: Vec<_> = input.contexts.iter().filter(|context| !context.starts_with("resume")).collect();
