@@ -201,6 +201,9 @@ fn is_tmux_there() -> bool {
         is_there || is_excused,
         "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1"
     );
+    if !is_there {
+        rewake_tests::skipped("tmux is not installed: apt-get install tmux");
+    }
     is_there
 }
 
