@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn doubled_keys_and_trailing_text_are_refused() {
-        assert!(digest(r#"{"a":1,"a":2}"#).unwrap_err().contains("\"a\" stands twice"));
+        assert!(digest(r#"{"a":1,"a":2}"#).unwrap_err().contains("\"a\" is twice"));
         assert!(digest(r#"{"x":{"a":1,"a":2}}"#).is_err());
         assert!(digest("{} {}").is_err());
         assert!(digest("{").is_err());

@@ -77,7 +77,7 @@ mod tests {
         };
         assert_eq!(
             compacted(7, Some("s")),
-            "the conversation is shorter: a summary stands for 7 messages from here on (it took about 4000 tokens)"
+            "the conversation is shorter: a summary replaces 7 messages from here on (it took about 4000 tokens)"
         );
         assert!(compacted(2, None).contains("not told 2 messages any more"));
         assert!(compacted(0, None).contains("long texts are shortened"));

@@ -104,7 +104,7 @@ fn a_question_that_nobody_answered_is_told_as_that() {
     // The next message opens a turn of its own.
     host.close_turn();
     host.turn(&mut assistant, testing::input("forget it")).expect("a turn");
-    assert!(told(&host).contains("before an answer was taken in"), "{}", told(&host));
+    assert!(told(&host).contains("before an answer was accepted"), "{}", told(&host));
     results(&host);
 }
 

@@ -116,7 +116,7 @@ fn a_mistake_is_told_with_its_place_and_a_way_out() {
             "[[call]]\ntool = \"a\"\nexpect = { text = \"x\", error = \"y\" }\n",
             &["must fail returns nothing"],
         ),
-        ("[[call]]\ntool = \"a\"\nworkspace = { \"../x\" = \"\" }\n", &["no path in the workspace"]),
+        ("[[call]]\ntool = \"a\"\nworkspace = { \"../x\" = \"\" }\n", &["not a path in the workspace"]),
         ("[[call]]\ntool = \"a\"\nworkspace = \"../../home\"\n", &["below the test's folder"]),
         ("[[call]]\ntool = \"a\"\ndirs = { docs = \"/etc\" }\n", &["below the test's folder"]),
         (

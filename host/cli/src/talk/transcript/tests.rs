@@ -100,7 +100,7 @@ fn a_reset_makes_what_was_shown_void() {
     let stays = talk.shown(9).0;
     assert_eq!(
         stays,
-        ["↻ an answer that had begun is", "  void: the model is asked", "  again, for the second time"]
+        ["↻ partial answer discarded:", "  the model is asked again,", "  for the second time"]
     );
     talk.text(4, 1, "one\ntwo\nthree");
     assert_eq!(talk.shown(1).0, ["", "  one", "  two"]);

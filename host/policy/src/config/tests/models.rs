@@ -63,7 +63,7 @@ fn what_cannot_be_asked_is_refused() {
         ("options = [\"n\"]", "`n` is not an option"),
         ("options = [\"service_tier\"]", "`service_tier` is not an option"),
         ("options = [\"cache_control\"]", "`cache_control` is not an option"),
-        ("options = [\"a b\"]", "no option's name"),
+        ("options = [\"a b\"]", "not an option's name"),
         ("cache = 1", "true or false"),
     ] {
         refused(&model(line), &[words, "rewake.toml:"]);
