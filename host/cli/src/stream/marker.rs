@@ -42,7 +42,7 @@ fn context(what: &str, data: &serde_json::Value) -> Option<String> {
             let how = match summary {
                 _ if messages == 0 => "long texts are shortened for the model".to_owned(),
                 Some(_) => format!("a summary replaces {older} from here on"),
-                None => format!("without a summary, {older} is no longer sent to the model"),
+                None => format!("without a summary, the model no longer gets {older}"),
             };
             format!("the conversation is shorter: {how} (it took about {tokens_before} tokens)")
         }
@@ -79,7 +79,7 @@ mod tests {
             compacted(7, Some("s")),
             "the conversation is shorter: a summary replaces 7 messages from here on (it took about 4000 tokens)"
         );
-        assert!(compacted(2, None).contains("not told 2 messages any more"));
+        assert!(compacted(2, None).contains("no longer gets 2 messages"));
         assert!(compacted(0, None).contains("long texts are shortened"));
         assert!(shown("custom.context.compacting", json!({ "from_seq": 1 })).contains("is made shorter"));
         let project = json!({ "file": "AGENTS.md", "text": "many words", "is_cut": true });

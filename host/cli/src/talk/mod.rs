@@ -160,6 +160,7 @@ pub(crate) async fn talk(
     talk.remember(is_new).await?;
     let mut signals = Signals::listen()?;
     let Early { tty, mut keyboard } = early;
+    keyboard.ready().await;
     tty.take_all_keys()?;
     out::divert(Some(diversion));
     let result = talk.run(&mut signals, &mut keyboard).await;

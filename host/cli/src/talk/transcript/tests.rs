@@ -107,7 +107,7 @@ fn a_reset_makes_what_was_shown_void() {
     talk.0.reset(4, 2);
     let (stays, changes) = talk.shown(9);
     assert_eq!((stays[0].as_str(), changes.len()), ("  three", 0));
-    assert!(stays[1].starts_with("✗ what is above of the answer"), "{stays:?}");
+    assert!(stays[1].starts_with("✗ partial answer above"), "{stays:?}");
     talk.text(4, 2, "right");
     talk.entry(completion(4, "right"));
     assert_eq!(talk.entry(message("right")), ["", "  right", ""]);
