@@ -86,7 +86,7 @@ pub(crate) fn withheld(created: &Created) -> Vec<String> {
     for component in &created.components {
         let granted = component.grants.describe();
         let missing = component.asks.describe().into_iter().filter(|ask| !granted.contains(ask));
-        lines.extend(missing.map(|ask| format!("{} asks for {ask}", describe::component(component))));
+        lines.extend(missing.map(|ask| format!("{} asks for {ask}", component.full_name())));
     }
     lines
 }

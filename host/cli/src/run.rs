@@ -29,7 +29,7 @@ use crate::grants;
 use crate::journal::{Journal, Standing, corrupt};
 use crate::out::{self, Out, Style, note};
 use crate::outcome::Watch;
-use crate::stream::{Renderer, going_on};
+use crate::stream::{self, going_on};
 use crate::talk::{self, Early};
 
 /// Characters of the operator's name that are kept.
@@ -149,7 +149,7 @@ async fn start(
         opened,
         id: made.id,
         journal,
-        renderer: Renderer::default(),
+        transcript: stream::transcript(),
         watch: Watch::new(Some(row), 0),
         out: Out::new(),
         json,
@@ -198,7 +198,7 @@ async fn go_on(
             opened: &opened,
             id: id.clone(),
             journal: Journal::at(opened.host.store().clone(), id.clone(), session.head),
-            renderer: Renderer::resuming(session),
+            transcript: stream::resuming(session),
             watch,
             out: Out::new(),
             json,

@@ -1,24 +1,17 @@
-//! A session's entries as a person follows them: which are shown, and how. Keeps the names of the tools that
-//! were asked for, since outcomes do not repeat them. Writes nothing.
-
-mod marker;
-
-use std::collections::{BTreeMap, BTreeSet};
+//! A session's entries as lines for a person who follows them: how the items of its transcript look. Writes nothing.
 
 use rewake_core::entry::{Entry, Place};
 use rewake_core::fact::{
-    CallRetried, Decision, Fact, HookVerdict, HttpBody, HttpOutcome, HttpRequest, LogLevel, LogLines,
-    ModelOutcome, SessionLoaded, Source, ToolCompleted, TurnFailed,
+    Decision, Fact, HookVerdict, HttpBody, HttpCompleted, HttpOutcome, LogLevel, LogLines, ToolCompleted,
 };
 use rewake_core::ids::{SessionId, turn_name};
 use rewake_core::session::Session;
 use rewake_text::{one_line, plain};
-use rewake_wire::{ActorType, Outcome};
+use rewake_transcript::{End, Item, Request, Tone, Transcript, marker};
+use rewake_wire::Outcome;
 
 use crate::describe;
 use crate::out::Style;
-
-pub(crate) use self::marker::COMPACTED;
 
 /// Characters of a tool's input or outcome that are shown.
 const INPUT_CHARS_MAX: usize = 160;
@@ -28,236 +21,97 @@ const LINE_CHARS_MAX: usize = 400;
 /// A line to be shown.
 pub(crate) type Line = (Style, String);
 
-/// Turns entries into lines.
-#[derive(Debug, Default)]
-pub(crate) struct Renderer {
-    /// The tools of each request, by turn, step and ordinal.
-    tools: BTreeMap<(u32, u32, u32), Vec<String>>,
-    /// Uses whose denial was shown with its reason.
-    denied: BTreeSet<Place>,
+/// A session's transcript from its first entry, its sentences within their bounds.
+pub(crate) fn transcript() -> Transcript {
+    Transcript::new(short)
 }
 
-impl Renderer {
-    /// One that knows what the open step of a session has asked for.
-    pub(crate) fn resuming(session: &Session) -> Renderer {
-        let mut renderer = Renderer::default();
-        if let Some((_, step)) = session.open_step() {
-            for entry in &step.entries {
-                renderer.keep(entry);
-            }
-        }
-        renderer
-    }
-
-    /// The lines of an entry; most have none.
-    pub(crate) fn lines(&mut self, entry: &Entry) -> Vec<Line> {
-        self.keep(entry);
-        match &entry.fact {
-            Fact::AgentMessage(body) => vec![(Style::Plain, set_in(&describe::parts(&body.parts)))],
-            Fact::GrantsNarrowed(body) => {
-                let left = body.to.describe();
-                let left = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
-                vec![(
-                    Style::Bad,
-                    short(&format!("grants: the operator's rules now leave a component {left}")),
-                )]
-            }
-            Fact::AgentTitle(body) => dim(format!("title: {}", short(&body.title))),
-            Fact::SessionTitled(body) => dim(format!("title: {}", short(&body.title))),
-            Fact::UserMessage(body) => {
-                let text = short(&describe::parts(&body.parts));
-                dim(format!("> {}: {text}", short(&describe::sender(&body.sender))))
-            }
-            Fact::UserAnswer(body) => dim(format!(
-                "> {} answers [{}]: {}",
-                short(&describe::sender(&body.sender)),
-                short(&body.question),
-                short(&body.value)
-            )),
-            Fact::UserInterrupt(body) => {
-                dim(format!("> {} interrupts", short(&describe::sender(&body.sender))))
-            }
-            Fact::UserStop(body) => dim(format!(
-                "> {} stops the session: {}",
-                short(&describe::sender(&body.sender)),
-                short(&body.reason)
-            )),
-            Fact::CommandEdited(_) | Fact::CommandCanceled(_) | Fact::CommandPromoted(_) => changed(entry),
-            Fact::CommandRejected(body) => {
-                bad(format!("! command {} had no effect: {}", body.n, short(&body.why)))
-            }
-            Fact::QuestionAsked(body) => {
-                vec![(Style::Strong, format!("? {}", describe::question(&body.question)))]
-            }
-            Fact::Custom(body) => marker::lines(body),
-            Fact::LogLines(body) => logs(body),
-            _ => self.doings(entry),
-        }
-    }
-
-    /// Lines of turns, calls and the session itself.
-    fn doings(&self, entry: &Entry) -> Vec<Line> {
-        let turn = entry.place.turn;
-        match &entry.fact {
-            Fact::ToolsRequested(body) => {
-                let line = |one: &rewake_core::fact::RequestedUse| {
-                    (Style::Plain, format!("→ {} {}", short(&one.name), input(&one.input)))
-                };
-                body.uses.iter().map(line).collect()
-            }
-            Fact::ToolCompleted(body) => {
-                let is_told = self.denied.contains(&entry.place);
-                vec![completed(&self.name(entry.place), body, is_told)]
-            }
-            Fact::ToolLost(body) => bad(format!(
-                "✗ {}: unknown whether it did it: {}. It was not repeated",
-                self.name(entry.place),
-                describe::lost(body.why)
-            )),
-            Fact::HookVerdict(body) => self.verdict(entry, body),
-            Fact::ModelCompleted(body) => match &body.outcome {
-                ModelOutcome::Completion { .. } => vec![],
-                ModelOutcome::Denied(why) => bad(format!("model: denied: {}", short(why))),
-                ModelOutcome::Budget(why) => bad(format!("model: budget: {}", short(why))),
-                ModelOutcome::TooLarge(why) => bad(format!("model: too large: {}", short(why))),
-                ModelOutcome::Rejected(why) => bad(format!("model: rejected: {}", short(why))),
-                ModelOutcome::Unavailable(why) => bad(format!("model: unavailable: {}", short(why))),
-            },
-            Fact::ModelLost(body) => dim(format!("model: no answer is known: {}", describe::lost(body.why))),
-            Fact::CallRetried(CallRetried { why: Some(why), n, .. }) => {
-                dim(format!("↻ the model is asked again (repeat {n}): {}", short(why)))
-            }
-            Fact::CallRetried(body) => dim(format!(
-                "↻ call {} is performed again, with the same key (repeat {})",
-                body.start, body.n
-            )),
-            Fact::StepRerun(_) => {
-                dim(format!("↻ turn {turn}, step {}: goes on from its last entry", entry.place.step))
-            }
-            Fact::StepAborted(body) if !body.detail.is_empty() => {
-                dim(format!("step {} was cut off: {}", entry.place.step, short(&body.detail)))
-            }
-            Fact::TurnSteered(body) => dim(format!("turn {turn} takes in {} more", body.commands.len())),
-            Fact::TurnWaiting(body) if body.on.is_over(entry.at) => vec![],
-            Fact::TurnWaiting(body) => dim(format!("turn {turn} waits for {}", describe::wait(&body.on))),
-            Fact::TurnCompleted(body) => dim(format!(
-                "turn {turn} done: {}, {}",
-                describe::count(u64::from(body.steps), "step", "steps"),
-                describe::usage_and_cost(&body.usage, body.cost)
-            )),
-            Fact::TurnInterrupted(body) => bad(match &body.reason {
-                Some(why) => format!("turn {turn} was ended by a hook: {}", short(why)),
-                None => format!("turn {turn} was interrupted"),
-            }),
-            Fact::TurnFailed(body) => failed(turn, body),
-            Fact::SessionLoaded(body) => loaded(body),
-            Fact::SessionStopped(body) => bad(format!("the session is stopped: {}", short(&body.reason))),
-            Fact::SessionFailed(body) => {
-                bad(format!("the session has failed ({}): {}", short(&body.code), short(&body.detail)))
-            }
-            Fact::SnapshotRejected(body) => {
-                dim(format!("the snapshot at entry {} could not be used: {}", body.at, short(&body.why)))
-            }
-            Fact::HttpStarted(_) | Fact::HttpCompleted(_) | Fact::HttpLost(_) => self.http(entry),
-            _ => vec![],
-        }
-    }
-
-    /// A request of the harness. Its end does not repeat what was asked for.
-    fn http(&self, entry: &Entry) -> Vec<Line> {
-        let asked = |request: &HttpRequest| format!("{} {}", short(&request.method), input(&request.url));
-        match &entry.fact {
-            Fact::HttpStarted(body) => vec![(Style::Plain, format!("→ {}", asked(&body.request)))],
-            Fact::HttpCompleted(body) => {
-                let what = body.request.as_ref().map_or_else(|| "http".to_owned(), asked);
-                vec![requested(&what, &body.outcome, body.ms)]
-            }
-            Fact::HttpLost(body) => {
-                let why = describe::lost(body.why);
-                let refused = body.refused.as_ref().map(|why| format!(": {}", short(why)));
-                let refused = refused.unwrap_or_default();
-                bad(format!("✗ http: unknown whether it was done: {why}. It was not sent again{refused}"))
-            }
-            _ => vec![],
-        }
-    }
-
-    fn verdict(&self, entry: &Entry, verdict: &HookVerdict) -> Vec<Line> {
-        let hook = match entry.actor.kind {
-            ActorType::Hook => short(&entry.actor.id),
-            _ => "a hook".to_owned(),
-        };
-        let mut lines = Vec::new();
-        if let Some(error) = &verdict.error {
-            lines.extend(bad(format!("hook {hook} went wrong: {}", short(error))));
-        }
-        let reason = short(verdict.reason.as_deref().unwrap_or("no reason is given"));
-        let what = || if entry.place.ordinal > 0 { self.name(entry.place) } else { "it".to_owned() };
-        match verdict.decision {
-            Decision::Deny => lines.extend(bad(format!("⊘ {hook} denies {}: {reason}", what()))),
-            Decision::Ask => lines.extend(dim(format!("{hook} wants a person to decide: {reason}"))),
-            Decision::Block => lines.extend(bad(format!("⊘ {hook} blocks: {reason}"))),
-            Decision::None | Decision::Allow => {}
-        }
-        let changes = &verdict.changes;
-        if let Some(input) = &changes.input {
-            lines.extend(dim(format!("{hook} makes the input of {} to {}", what(), short(input))));
-        }
-        if changes.output.is_some() {
-            lines.extend(dim(format!("{hook} replaces what {} returned", what())));
-        }
-        if let Some(why) = &changes.end_turn {
-            lines.extend(bad(format!("{hook} ends the turn: {}", short(why))));
-        }
-        if let Some(context) = &verdict.context {
-            lines.extend(dim(format!("{hook} adds: {}", short(context))));
-        }
-        lines
-    }
-
-    fn keep(&mut self, entry: &Entry) {
-        match &entry.fact {
-            Fact::ToolsRequested(body) => {
-                let names = body.uses.iter().map(|one| short(&one.name)).collect();
-                self.tools.insert(request(entry.place), names);
-            }
-            Fact::HookVerdict(body) if body.decision == Decision::Deny => {
-                self.denied.insert(entry.place);
-            }
-            Fact::TurnStarted(_) => {
-                self.tools.clear();
-                self.denied.clear();
-            }
-            _ => {}
-        }
-    }
-
-    /// The tool that a place in a request names.
-    fn name(&self, place: Place) -> String {
-        let names = self.tools.get(&request(place));
-        let name = names.and_then(|names| names.get(place.index as usize));
-        name.cloned().unwrap_or_else(|| "a tool".to_owned())
-    }
+/// The same from the entry after those of a session.
+pub(crate) fn resuming(session: &Session) -> Transcript {
+    Transcript::resuming(session, short)
 }
 
-/// What was done about a message that waits.
-fn changed(entry: &Entry) -> Vec<Line> {
-    let who = |sender| short(&describe::sender(sender));
-    match &entry.fact {
-        Fact::CommandEdited(body) => dim(format!(
-            "> {} changes message {}: {}",
-            who(&body.sender),
-            body.target,
-            short(&describe::parts(&body.after))
+/// The lines of the next entry; most have none.
+pub(crate) fn lines(transcript: &mut Transcript, entry: &Entry) -> Vec<Line> {
+    transcript.push(entry).iter().flat_map(item).collect()
+}
+
+/// The lines of an item.
+pub(crate) fn item(item: &Item<'_>) -> Vec<Line> {
+    match item {
+        Item::UserMessage(body) => {
+            let text = short(&describe::parts(&body.parts));
+            dim(format!("> {}: {text}", short(&describe::sender(&body.sender))))
+        }
+        Item::AgentMessage(body) => vec![(Style::Plain, set_in(&describe::parts(&body.parts)))],
+        Item::Question(question, _) => {
+            vec![(Style::Strong, format!("? {}", describe::question(question)))]
+        }
+        Item::Answer(body, _) => dim(format!(
+            "> {} answers [{}]: {}",
+            short(&describe::sender(&body.sender)),
+            short(&body.question),
+            short(&body.value)
         )),
-        Fact::CommandCanceled(body) => {
-            dim(format!("> {} takes message {} back", who(&body.sender), body.target))
+        Item::Marker(body) => dim(marker(body, short)),
+        Item::Logs(body) => logs(body),
+        Item::Requested(_, Request::Tool(one)) => {
+            vec![(Style::Plain, format!("→ {} {}", short(&one.name), input(&one.input)))]
         }
-        Fact::CommandPromoted(body) => {
-            dim(format!("> {} has message {} told next", who(&body.sender), body.target))
+        Item::Requested(_, Request::Http(request)) => {
+            vec![(Style::Plain, format!("→ {} {}", short(&request.method), input(&request.url)))]
         }
-        _ => vec![],
+        Item::Ended { name, end: End::Tool(body), is_denial_shown, .. } => {
+            vec![completed(name, body, *is_denial_shown)]
+        }
+        Item::Ended { end: End::Http(body), .. } => vec![answered(body)],
+        Item::ToolLost(_, name, why) => bad(format!("✗ {}", describe::tool_lost(name, *why))),
+        Item::HttpLost(_, body) => {
+            let why = describe::lost(body.why);
+            let refused = body.refused.as_ref().map(|why| format!(": {}", short(why))).unwrap_or_default();
+            bad(format!("✗ http: unknown whether it was done: {why}. It was not sent again{refused}"))
+        }
+        Item::Verdict { hook, about, verdict, .. } => decided(hook.as_deref(), about.as_deref(), verdict),
+        Item::Sentence(Tone::Dim, text) => dim(text.clone()),
+        Item::Sentence(Tone::Bad, text) => bad(text.clone()),
+        Item::ModelStarted(_)
+        | Item::ModelCompleted(_)
+        | Item::ModelLost(_)
+        | Item::Retried(_)
+        | Item::Started(..)
+        | Item::HookStarted(..) => vec![],
     }
+}
+
+/// What a hook decided: a line for each part of it.
+fn decided(hook: Option<&str>, about: Option<&str>, verdict: &HookVerdict) -> Vec<Line> {
+    let hook = hook.map_or_else(|| "a hook".to_owned(), short);
+    let about = about.unwrap_or("it");
+    let mut lines = Vec::new();
+    if let Some(error) = &verdict.error {
+        lines.extend(bad(format!("hook {hook} went wrong: {}", short(error))));
+    }
+    let reason = short(verdict.reason.as_deref().unwrap_or("no reason is given"));
+    match verdict.decision {
+        Decision::Deny => lines.extend(bad(format!("⊘ {hook} denies {about}: {reason}"))),
+        Decision::Ask => lines.extend(dim(format!("{hook} wants a person to decide: {reason}"))),
+        Decision::Block => lines.extend(bad(format!("⊘ {hook} blocks: {reason}"))),
+        Decision::None | Decision::Allow => {}
+    }
+    let changes = &verdict.changes;
+    if let Some(input) = &changes.input {
+        lines.extend(dim(format!("{hook} makes the input of {about} to {}", short(input))));
+    }
+    if changes.output.is_some() {
+        lines.extend(dim(format!("{hook} replaces what {about} returned")));
+    }
+    if let Some(why) = &changes.end_turn {
+        lines.extend(bad(format!("{hook} ends the turn: {}", short(why))));
+    }
+    if let Some(context) = &verdict.context {
+        lines.extend(dim(format!("{hook} adds: {}", short(context))));
+    }
+    lines
 }
 
 /// What is being done, from an entry that begins it.
@@ -296,10 +150,6 @@ pub(crate) fn going_on(id: &SessionId, session: &Session) -> String {
     }
 }
 
-fn request(place: Place) -> (u32, u32, u32) {
-    (place.turn, place.step, place.ordinal)
-}
-
 /// How a use ended. A reason that was told already is not told again.
 fn completed(name: &str, body: &ToolCompleted, is_told: bool) -> Line {
     let (mark, how) = describe::outcome(body);
@@ -314,8 +164,12 @@ fn completed(name: &str, body: &ToolCompleted, is_told: bool) -> Line {
     }
 }
 
-/// What came of a request.
-fn requested(what: &str, outcome: &HttpOutcome, ms: u64) -> Line {
+/// What came of a request of the harness. It names the request if no start did.
+fn answered(HttpCompleted { request, outcome, ms, .. }: &HttpCompleted) -> Line {
+    let what = request.as_ref().map_or_else(
+        || "http".to_owned(),
+        |request| format!("{} {}", short(&request.method), input(&request.url)),
+    );
     match outcome {
         HttpOutcome::Response { status, body, .. } => {
             let size = match body {
@@ -351,21 +205,6 @@ fn logs(body: &LogLines) -> Vec<Line> {
         lines.extend(dim(format!("{component} | {} more were over the limit", body.dropped)));
     }
     lines
-}
-
-fn loaded(body: &SessionLoaded) -> Vec<Line> {
-    if body.source == Source::Startup {
-        return vec![];
-    }
-    let from = match body.snapshot_seq {
-        Some(seq) => format!("the snapshot at entry {seq} and "),
-        None => String::new(),
-    };
-    dim(format!("↻ read back from {from}{}", describe::count(body.folded, "entry", "entries")))
-}
-
-fn failed(turn: u32, body: &TurnFailed) -> Vec<Line> {
-    bad(format!("turn {turn} failed ({}): {}", short(&body.code), plain(&body.detail)))
 }
 
 fn input(json: &str) -> String {
