@@ -11,7 +11,7 @@ use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::Failure;
 use crate::out::{is_attended, note};
-use crate::run::operator;
+use crate::sending::operator;
 
 /// Characters of an author's reason.
 const WHY_CHARS_MAX: usize = 200;

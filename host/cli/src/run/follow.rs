@@ -18,13 +18,14 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-use super::{SEND_PAUSE, SENDS_MAX, deliver, faulted, prompt, sender};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, faulted};
 use crate::out::{Out, clear_status, is_attended, note};
 use crate::outcome::Watch;
+use crate::prompt;
+use crate::sending::{SEND_PAUSE, SENDS_MAX, deliver, sender};
 use crate::shell::shell_word;
 use crate::signals::{self, Asked};
 use crate::stream::{activity, lines};

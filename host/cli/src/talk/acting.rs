@@ -12,8 +12,8 @@ use super::tty::{self, Typed};
 use super::{CTRL_C, CTRL_D, LEAVES, Talk, broken};
 use crate::exit::{Failure, Outcome};
 use crate::out::{self, Style};
-use crate::run::deliver;
-use crate::run::prompt;
+use crate::prompt;
+use crate::sending::deliver;
 use crate::show;
 use crate::workspace::{self, WorkspaceCommand};
 

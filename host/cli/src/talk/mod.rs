@@ -49,9 +49,9 @@ use self::tty::{Signals, Told};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, faulted};
 use crate::out::{self, Style, note};
-use crate::run::{faulted, operator, sender};
+use crate::sending::{operator, sender};
 
 /// How long a session that does nothing is kept here: the next message need not wait for it then.
 const REST: Duration = Duration::from_secs(60);
