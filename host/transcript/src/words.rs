@@ -43,7 +43,7 @@ pub fn usage(usage: &Usage) -> String {
 }
 
 /// Tokens, and what they cost if that is anything.
-pub fn usage_and_cost(tokens: &Usage, cost: Usd) -> String {
+pub(crate) fn usage_and_cost(tokens: &Usage, cost: Usd) -> String {
     let tokens = usage(tokens);
     if cost.is_zero() { tokens } else { format!("{tokens}, {cost}") }
 }
