@@ -480,11 +480,6 @@ impl Talk<'_> {
         self.screen.draw(&above, &changing, cursor).map_err(broken)
     }
 
-    /// Whether a paste has no end, and nothing more of it has come for a while.
-    fn is_paste_stuck(&self, now: Instant) -> bool {
-        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
-    }
-
     /// What can be done now.
     fn hint(&self) -> &'static str {
         match &self.session.turn {
