@@ -1,9 +1,8 @@
 //! The command line: what can be asked of the program. Checks forms only; nothing is opened here.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use rewake_bundle::Locator;
 use rewake_core::fact;
@@ -12,6 +11,7 @@ use rewake_core::money::Usd;
 
 use crate::bundle::BundleCommand;
 use crate::exit::{self, Failure};
+use crate::forms::{LOCATOR, locator, session};
 use crate::workspace::WorkspaceCommand;
 
 /// Runs AI agents as sandboxed WASI components, durably.
@@ -300,34 +300,6 @@ fn kinds(text: &str) -> Result<String, String> {
     }
     let names: Vec<&str> = fact::KINDS.iter().map(|(kind, _)| *kind).collect();
     Err(format!("no entry has this type; there are {} and custom.…", names.join(", ")))
-}
-
-/// How a bundle is named, wherever it is.
-pub(crate) const LOCATOR: Located = Located;
-
-/// Reads a [`Locator`]; paths need not be UTF-8.
-#[derive(Clone, Copy)]
-pub(crate) struct Located;
-
-impl TypedValueParser for Located {
-    type Value = Locator;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Locator, clap::Error> {
-        OsStringValueParser::new().try_map(|text| locator(&text)).parse_ref(command, arg, value)
-    }
-}
-
-fn locator(text: &OsStr) -> Result<Locator, String> {
-    Locator::parse(text).map_err(|invalid| invalid.to_string())
-}
-
-pub(crate) fn session(text: &str) -> Result<SessionId, String> {
-    SessionId::parse(text).map_err(|bad| format!("{bad}; `rewake sessions` lists them"))
 }
 
 #[cfg(test)]

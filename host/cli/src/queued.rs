@@ -15,7 +15,7 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::not_there;
 use crate::out::note;
-use crate::run::{insist, read_message, sender};
+use crate::sending::{insist, read_message, sender};
 
 /// Characters of a message that are listed.
 const TEXT_CHARS_MAX: usize = 160;

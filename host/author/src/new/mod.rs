@@ -13,9 +13,9 @@ use crate::lay::lay;
 use crate::sdk;
 
 /// The scope of a bundle whose author names none.
-pub const SCOPE_DEFAULT: &str = "local";
+pub(crate) const SCOPE_DEFAULT: &str = "local";
 /// The languages that there are templates for.
-pub const LANGUAGES: [&str; 1] = ["rust"];
+pub(crate) const LANGUAGES: [&str; 1] = ["rust"];
 /// Scopes whose packages could be named as one that a template depends on.
 const SCOPES_TAKEN: [&str; 5] = ["proc", "rewake", "schemars", "serde", "wit"];
 

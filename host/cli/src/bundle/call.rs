@@ -14,10 +14,10 @@ use rewake_text::one_line;
 use rewake_wire::Outcome as Ended;
 use serde_json::json;
 
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style, note};
 
 /// Lines of the audit list that are shown; `--json` has all.

@@ -9,10 +9,10 @@ use rewake_runtime::{HostError, PlanError};
 use serde_json::json;
 
 use super::build::{failure, say};
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style};
 
 /// Say what is wrong with a bundle, and what is most likely not meant.

@@ -11,11 +11,11 @@ use rewake_runtime::host::Candidate;
 use rewake_store::Installed;
 
 use super::approve::{self, Approved, Approving};
-use crate::args::LOCATOR;
 use crate::data::{Opened, Places};
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style, note};
-use crate::run::operator;
+use crate::sending::operator;
 
 /// Install a built bundle, so that sessions and other bundles can name it.
 #[derive(Debug, Args)]

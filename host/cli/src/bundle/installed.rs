@@ -11,9 +11,9 @@ use rewake_text::one_line;
 use serde_json::json;
 
 use super::install::is_meant;
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style, note, table};
 
 /// Characters of a cell.

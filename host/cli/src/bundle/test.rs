@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use rewake_author::test::{Case, Ground, Options, Report, Suite, SuiteError, TESTS, junit};
+use rewake_author::suite::{Case, Ground, Options, Report, Suite, SuiteError, TESTS, junit};
 use rewake_store::Store;
 
 use crate::data::Places;

@@ -13,20 +13,22 @@ use rewake_core::view;
 use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{HostError, Loaded};
 use rewake_store::{Store, StoreError};
+use rewake_transcript::Transcript;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-use super::{SEND_PAUSE, SENDS_MAX, deliver, faulted, prompt, sender};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, faulted};
 use crate::out::{Out, clear_status, is_attended, note};
 use crate::outcome::Watch;
+use crate::prompt;
+use crate::sending::{SEND_PAUSE, SENDS_MAX, deliver, sender};
 use crate::shell::shell_word;
 use crate::signals::{self, Asked};
-use crate::stream::{Renderer, activity};
+use crate::stream::{activity, lines};
 
 /// How long until the journal of a session that another process has is looked at again.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -49,7 +51,7 @@ pub(super) struct Follow<'a> {
     pub(super) id: SessionId,
     /// What comes after it is shown.
     pub(super) journal: Journal,
-    pub(super) renderer: Renderer,
+    pub(super) transcript: Transcript,
     pub(super) watch: Watch,
     pub(super) out: Out,
     pub(super) json: bool,
@@ -256,7 +258,7 @@ impl Follow<'_> {
             let event = view::event(&self.id, entry);
             return self.out.json(&event);
         }
-        for (style, text) in self.renderer.lines(entry) {
+        for (style, text) in lines(&mut self.transcript, entry) {
             self.out.line(style, &text)?;
         }
         Ok(())

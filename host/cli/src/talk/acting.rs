@@ -9,11 +9,11 @@ use super::commands::{self, HELP, Slash};
 use super::editor::Edited;
 use super::keys::Key;
 use super::tty::{self, Typed};
-use super::{CTRL_C, CTRL_D, LEAVES, Talk, broken};
+use super::{CTRL_C, CTRL_D, LEAVES, PASTE_SILENCE, Talk, broken};
 use crate::exit::{Failure, Outcome};
 use crate::out::{self, Style};
-use crate::run::deliver;
-use crate::run::prompt;
+use crate::prompt;
+use crate::sending::deliver;
 use crate::show;
 use crate::workspace::{self, WorkspaceCommand};
 
@@ -23,6 +23,11 @@ pub(super) const TWICE: Duration = Duration::from_secs(2);
 const CLEAR: &[u8] = b"\x1b[2J\x1b[H";
 
 impl Talk<'_> {
+    /// Whether a paste has no end, and nothing more of it has come for a while.
+    pub(super) fn is_paste_stuck(&self, now: Instant) -> bool {
+        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
+    }
+
     pub(super) async fn typed(&mut self, typed: &Typed) -> Result<Option<Outcome>, Failure> {
         let keys = match typed.bytes[..] {
             // The text so far stays in the line: part of a paste is never sent.

@@ -49,9 +49,9 @@ use self::tty::{Signals, Told};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, faulted};
 use crate::out::{self, Style, note};
-use crate::run::{faulted, operator, sender};
+use crate::sending::{operator, sender};
 
 /// How long a session that does nothing is kept here: the next message need not wait for it then.
 const REST: Duration = Duration::from_secs(60);
@@ -479,11 +479,6 @@ impl Talk<'_> {
         changing.push(self.status.row(&self.session, now, self.hint()));
         let cursor = (at + shown.cursor.0, shown.cursor.1);
         self.screen.draw(&above, &changing, cursor).map_err(broken)
-    }
-
-    /// Whether a paste has no end, and nothing more of it has come for a while.
-    fn is_paste_stuck(&self, now: Instant) -> bool {
-        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
     }
 
     /// What can be done now.

@@ -12,7 +12,7 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::Standing;
 use crate::out::note;
-use crate::run::operator;
+use crate::sending::operator;
 
 /// Brings a folder's files into a session's workspace.
 pub(super) async fn import(

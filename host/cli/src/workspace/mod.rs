@@ -12,10 +12,10 @@ use rewake_sandbox::workspace;
 use rewake_text::row;
 use similar::TextDiff;
 
-use crate::args;
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::forms::session;
 use crate::out::{Out, Style, note};
 
 /// Bytes of a file whose lines are compared.
@@ -29,7 +29,7 @@ pub(crate) enum WorkspaceCommand {
     /// Show what a session changed in its workspace: what was there at first, or was imported, is not its doing
     Diff {
         /// The session
-        #[arg(value_parser = args::session)]
+        #[arg(value_parser = session)]
         id: SessionId,
         /// Compare lines with this folder [default: the one the workspace was copied from]
         #[arg(long, value_name = "DIR")]
@@ -42,7 +42,7 @@ pub(crate) enum WorkspaceCommand {
     /// it was copied from
     Export {
         /// The session
-        #[arg(value_parser = args::session)]
+        #[arg(value_parser = session)]
         id: SessionId,
         /// The folder: empty or not there yet; with --apply one that is there
         #[arg(value_name = "DIR", required_unless_present = "apply")]
@@ -56,7 +56,7 @@ pub(crate) enum WorkspaceCommand {
     /// path, and the rest stays
     Import {
         /// The session
-        #[arg(value_parser = args::session)]
+        #[arg(value_parser = session)]
         id: SessionId,
         /// The folder; it stays as it is
         #[arg(value_name = "DIR")]

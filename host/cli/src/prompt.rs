@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::out::{clear_status, note};
 
 /// The answer as JSON text; none if nothing was typed.
-pub(super) async fn answer(question: &Question) -> Result<Option<String>, Failure> {
+pub(crate) async fn answer(question: &Question) -> Result<Option<String>, Failure> {
     loop {
         say(&format!("rewake: {}\nanswer> ", describe::question(question)));
         let read = tokio::task::spawn_blocking(|| {

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use rewake_core::entry::{Entry, Place};
 use rewake_core::fact::{
-    Asker, Class, Created, Decision, Fact, HookEvent, HookVerdict, HttpOutcome, Lost, ModelOutcome, Scope,
-    Source, ToolCompleted, WaitOn,
+    Class, Decision, Fact, HookEvent, HookVerdict, HttpOutcome, Lost, Scope, Source, ToolCompleted, WaitOn,
 };
 use rewake_core::ids::{Digest, SessionId};
+use rewake_transcript::{End, Item, Request, words};
 use rewake_wire::{Outcome, Part};
 use serde_json::Value;
 
@@ -31,17 +31,17 @@ pub(super) struct Transcript {
 impl Transcript {
     /// Of a journal.
     pub(super) fn of(id: &SessionId, entries: &[Entry]) -> Transcript {
-        let mut writing = Writing { session: id.to_string(), ..Writing::default() };
+        let mut writing = Writing::of(id);
         for entry in entries {
-            writing.take(entry);
+            writing.push(entry);
         }
-        let Writing { items, mut uses, .. } = writing;
+        let Writing { pieces, mut uses, .. } = writing;
         let mut transcript = Transcript::default();
-        for item in items {
-            match item {
-                Item::Text(text) if text.is_empty() => {}
-                Item::Text(text) => transcript.push(id, &text),
-                Item::Use(place) => {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) if text.is_empty() => {}
+                Piece::Text(text) => transcript.push(id, &text),
+                Piece::Use(place) => {
                     let Some(one) = uses.remove(&place) else { continue };
                     let lines = one.lines();
                     for (at, line) in lines.iter().enumerate() {
@@ -72,7 +72,8 @@ impl Transcript {
     }
 }
 
-enum Item {
+/// A line of its own, or the lines of a use.
+enum Piece {
     Text(String),
     Use(Place),
 }
@@ -105,92 +106,69 @@ impl Use {
     }
 }
 
-#[derive(Default)]
 struct Writing {
     /// The session's id.
     session: String,
-    created: Option<Created>,
-    items: Vec<Item>,
+    journal: rewake_transcript::Transcript,
+    pieces: Vec<Piece>,
     uses: BTreeMap<Place, Use>,
-    /// Questions that belong to a use.
-    questions: BTreeMap<String, Place>,
     /// Where the verdict of a firing of the session itself is to stand, by its start.
     firings: BTreeMap<u64, Option<usize>>,
 }
 
 impl Writing {
-    fn take(&mut self, entry: &Entry) {
-        match &entry.fact {
-            Fact::SessionCreated(created) => self.created = Some(created.clone()),
-            Fact::UserMessage(body) => self.text(format!("user: {}", self.parts(&body.parts))),
-            Fact::AgentMessage(body) => self.text(format!("agent: {}", self.parts(&body.parts))),
-            Fact::AgentTitle(body) => self.text(format!("title: {}", body.title)),
-            Fact::SessionTitled(body) => self.text(format!("title: {}", body.title)),
-            Fact::Custom(body) => self.text(format!("{} {}", body.kind, without_counts(&body.data))),
-            Fact::QuestionAsked(body) => {
-                let choices = match body.question.choices.as_slice() {
-                    [] => String::new(),
-                    choices => format!(" ({})", choices.join(" | ")),
-                };
-                let line = format!("question {}: {}{choices}", body.question.id, body.question.text);
-                match body.by {
-                    Asker::Harness => self.text(line),
-                    Asker::Hook(_) | Asker::Policy | Asker::Client => {
-                        self.questions.insert(body.question.id.clone(), entry.place);
-                        self.used(entry.place).asked.push(line);
-                    }
-                }
-            }
-            Fact::UserAnswer(body) => {
-                let line = format!("answer {}: {}", body.question, body.value);
-                match self.questions.get(&body.question).copied() {
-                    Some(place) => self.used(place).asked.push(line),
-                    None => self.text(line),
-                }
-            }
-            Fact::ModelCompleted(body) => match &body.outcome {
-                ModelOutcome::Completion { .. } => {}
-                ModelOutcome::Denied(why) => self.text(format!("model: denied: {why}")),
-                ModelOutcome::Budget(why) => self.text(format!("model: budget: {why}")),
-                ModelOutcome::TooLarge(why) => self.text(format!("model: too large: {why}")),
-                ModelOutcome::Rejected(why) => self.text(format!("model: rejected: {why}")),
-                ModelOutcome::Unavailable(why) => self.text(format!("model: unavailable: {why}")),
-            },
-            Fact::ModelLost(_) => self.text("model: no answer is known".to_owned()),
-            _ => self.calls(entry),
+    fn of(session: &SessionId) -> Writing {
+        Writing {
+            session: session.to_string(),
+            journal: rewake_transcript::Transcript::new(str::to_owned),
+            pieces: Vec::new(),
+            uses: BTreeMap::new(),
+            firings: BTreeMap::new(),
         }
     }
 
-    /// Calls and what hooks say of them.
-    fn calls(&mut self, entry: &Entry) {
-        match &entry.fact {
-            Fact::ToolsRequested(body) => {
-                for (index, one) in (0..).zip(&body.uses) {
-                    let place = entry.place.at_index(index);
-                    self.used(place).what = format!("tool {} {}", one.name, one.input);
-                    self.items.push(Item::Use(place));
+    fn push(&mut self, entry: &Entry) {
+        if let Fact::QuestionWithdrawn(body) = &entry.fact {
+            self.text(format!("question {} is withdrawn", body.id));
+        }
+        for item in self.journal.push(entry) {
+            match item {
+                Item::UserMessage(body) => self.text(format!("user: {}", self.parts(&body.parts))),
+                Item::AgentMessage(body) => self.text(format!("agent: {}", self.parts(&body.parts))),
+                Item::Marker(body) => self.text(format!("{} {}", body.kind, without_counts(&body.data))),
+                Item::Question(question, about) => {
+                    let choices = match question.choices.as_slice() {
+                        [] => String::new(),
+                        choices => format!(" ({})", choices.join(" | ")),
+                    };
+                    self.asked(about, format!("question {}: {}{choices}", question.id, question.text));
                 }
+                Item::Answer(body, about) => {
+                    self.asked(about, format!("answer {}: {}", body.question, body.value));
+                }
+                Item::ModelLost(_) => self.text("model: no answer is known".to_owned()),
+                Item::Sentence(_, text) => self.sentence(entry, text),
+                item => self.call(&item),
             }
-            Fact::ToolStarted(body) => self.used(entry.place).class = Some(body.class),
-            Fact::ToolCompleted(body) => {
+        }
+    }
+
+    /// A use of a tool, or a request; and what hooks say of them.
+    fn call(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Requested(place, request) => self.requested(*place, *request),
+            Item::Started(place, class) => self.used(*place).class = Some(*class),
+            Item::Ended { place, end: End::Tool(body), .. } => {
                 let outcome = self.completed(body);
-                let one = self.used(entry.place);
+                let one = self.used(*place);
                 one.outcome = Some(outcome);
                 one.is_unknown = body.outcome == Outcome::Unknown && one.class == Some(Class::Once);
             }
-            Fact::ToolLost(body) => self.lost(entry.place, body.why),
-            Fact::HttpStarted(body) => {
-                let one = self.used(entry.place);
-                one.what = format!("http {} {}", body.request.method, body.request.url);
-                one.class = Some(body.class);
-                self.items.push(Item::Use(entry.place));
-            }
-            Fact::HttpCompleted(body) => {
+            Item::Ended { place, end: End::Http(body), .. } => {
                 if let Some(request) = &body.request {
-                    self.used(entry.place).what = format!("http {} {}", request.method, request.url);
-                    self.items.push(Item::Use(entry.place));
+                    self.requested(*place, Request::Http(request));
                 }
-                self.used(entry.place).outcome = Some(match &body.outcome {
+                self.used(*place).outcome = Some(match &body.outcome {
                     HttpOutcome::Response { status, .. } => format!("status {status}"),
                     HttpOutcome::Denied(why) => format!("denied: {why}"),
                     HttpOutcome::TimedOut => "timed out".to_owned(),
@@ -198,82 +176,73 @@ impl Writing {
                     HttpOutcome::Failed(why) => format!("failed: {why}"),
                 });
             }
-            Fact::HttpLost(body) => self.lost(entry.place, body.why),
-            Fact::HookStarted(body) if entry.place.ordinal == 0 => {
+            Item::ToolLost(place, _, why) => self.lost(*place, *why),
+            Item::HttpLost(place, body) => self.lost(*place, body.why),
+            Item::HookStarted(seq, place, body) if place.ordinal == 0 => {
                 // The session is told of each time it is loaded; how often that is says nothing of it.
                 let is_shown = body.source != Some(Source::Resume);
                 let at = is_shown.then(|| {
-                    self.items.push(Item::Text(String::new()));
-                    self.items.len() - 1
+                    self.pieces.push(Piece::Text(String::new()));
+                    self.pieces.len() - 1
                 });
-                self.firings.insert(entry.seq, at);
+                self.firings.insert(*seq, at);
             }
-            Fact::HookVerdict(body) => self.verdict(entry, body),
-            _ => self.turns(entry),
+            Item::Verdict { place, hook, event, verdict, .. } => {
+                let said = self.said(hook.as_deref(), *event, verdict);
+                if place.ordinal > 0 {
+                    let is_after =
+                        matches!(event, Some(HookEvent::PostToolUse | HookEvent::PostToolUseFailure));
+                    self.used(*place).verdicts.insert((u8::from(is_after), verdict.hook), said);
+                } else if let Some(Some(at)) = self.firings.get(&verdict.start).copied() {
+                    self.pieces[at] = Piece::Text(said.join("\n"));
+                }
+            }
+            _ => {}
         }
     }
 
-    fn turns(&mut self, entry: &Entry) {
+    /// What other renderers show as a sentence. What differs from run to run is left out, or said with less.
+    fn sentence(&mut self, entry: &Entry, text: String) {
         let turn = entry.place.turn;
-        match &entry.fact {
-            Fact::TurnSteered(_) => self.text(format!("turn {turn} accepts more")),
+        self.text(match &entry.fact {
+            Fact::AgentTitle(_)
+            | Fact::SessionTitled(_)
+            | Fact::ModelCompleted(_)
+            | Fact::TurnInterrupted(_)
+            | Fact::SessionStopped(_)
+            | Fact::SessionFailed(_) => text,
+            Fact::TurnSteered(_) => format!("turn {turn} accepts more"),
             Fact::TurnWaiting(body) => match &body.on {
                 // The questions stand there already.
-                WaitOn::Answers(_) => {}
-                // The harness only lets messages in.
-                on if on.is_over(entry.at) => {}
+                WaitOn::Answers(_) => return,
                 WaitOn::Time { until, on_message } => {
                     let what = match (until.is_some(), on_message) {
                         (true, true) => "a message or a time",
                         (true, false) => "a time",
                         (false, _) => "a message",
                     };
-                    self.text(format!("turn {turn} waits for {what}"));
+                    format!("turn {turn} waits for {what}")
                 }
             },
-            Fact::TurnCompleted(_) => self.text(format!("turn {turn} completed")),
-            Fact::TurnInterrupted(body) => self.text(match &body.reason {
-                Some(why) => format!("turn {turn} was ended by a hook: {why}"),
-                None => format!("turn {turn} was interrupted"),
-            }),
+            Fact::TurnCompleted(_) => format!("turn {turn} completed"),
             Fact::TurnFailed(body) => {
                 let whole = if body.scope == Scope::Session { ", and the session with it" } else { "" };
                 // Of a trap's detail the first line says what it was; the rest is of this very build.
                 let detail = body.detail.lines().next().unwrap_or_default();
-                self.text(format!("turn {turn} failed{whole} ({}): {detail}", body.code));
+                format!("turn {turn} failed{whole} ({}): {detail}", body.code)
             }
             Fact::CommandEdited(body) => {
-                self.text(format!("message {} is changed: {}", body.target, self.parts(&body.after)));
+                format!("message {} is changed: {}", body.target, self.parts(&body.after))
             }
-            Fact::CommandCanceled(body) => self.text(format!("message {} is canceled", body.target)),
-            Fact::CommandPromoted(body) => self.text(format!("message {} is to come next", body.target)),
-            Fact::CommandRejected(body) => self.text(format!("a command had no effect: {}", body.why)),
-            Fact::SessionStopped(body) => self.text(format!("the session is stopped: {}", body.reason)),
-            Fact::SessionFailed(body) => {
-                self.text(format!("the session has failed ({}): {}", body.code, body.detail));
-            }
-            Fact::QuestionWithdrawn(body) => self.text(format!("question {} is withdrawn", body.id)),
-            _ => {}
-        }
-    }
-
-    fn verdict(&mut self, entry: &Entry, verdict: &HookVerdict) {
-        let said = self.said(verdict);
-        if entry.place.ordinal > 0 {
-            let phase = match self.event(verdict.hook) {
-                Some(HookEvent::PostToolUse | HookEvent::PostToolUseFailure) => 1,
-                _ => 0,
-            };
-            self.used(entry.place).verdicts.insert((phase, verdict.hook), said);
-            return;
-        }
-        if let Some(Some(at)) = self.firings.get(&verdict.start).copied() {
-            self.items[at] = Item::Text(said.join("\n"));
-        }
+            Fact::CommandCanceled(body) => format!("message {} is canceled", body.target),
+            Fact::CommandPromoted(body) => format!("message {} is to come next", body.target),
+            Fact::CommandRejected(body) => format!("a command had no effect: {}", body.why),
+            _ => return,
+        });
     }
 
     /// What a verdict says, a line each; nothing, if it says nothing.
-    fn said(&self, verdict: &HookVerdict) -> Vec<String> {
+    fn said(&self, hook: Option<&str>, event: Option<HookEvent>, verdict: &HookVerdict) -> Vec<String> {
         let reason = verdict.reason.as_deref();
         let because = |word: &str| match reason {
             Some(reason) => format!("{word}: {reason}"),
@@ -294,31 +263,30 @@ impl Writing {
         said.extend(verdict.context.iter().map(|context| format!("adds: {context}")));
         said.extend(changes.title.iter().map(|title| format!("titles: {title}")));
         said.extend(changes.end_turn.iter().map(|why| format!("ends the turn: {why}")));
-        let (name, event) = (self.hook(verdict.hook), self.event(verdict.hook));
-        let event = event.map_or("", HookEvent::as_str);
+        let (name, event) = (hook.unwrap_or("?"), event.map_or("", HookEvent::as_str));
         said.iter().map(|line| format!("hook {name} ({event}) {line}")).collect()
     }
 
-    fn hook(&self, hook: u32) -> String {
-        let component = self.created.as_ref().and_then(|created| {
-            let pin = created.hooks.get(hook as usize)?;
-            created.components.get(pin.component as usize)
-        });
-        component.map_or_else(|| "?".to_owned(), |pin| format!("{}:{}", pin.bundle, pin.name))
-    }
-
-    fn event(&self, hook: u32) -> Option<HookEvent> {
-        Some(self.created.as_ref()?.hooks.get(hook as usize)?.event)
+    fn requested(&mut self, place: Place, request: Request<'_>) {
+        self.used(place).what = match request {
+            Request::Tool(one) => format!("tool {} {}", one.name, one.input),
+            Request::Http(request) => format!("http {} {}", request.method, request.url),
+        };
+        self.pieces.push(Piece::Use(place));
     }
 
     fn lost(&mut self, place: Place, why: Lost) {
         let one = self.used(place);
         one.is_unknown = why == Lost::Host && one.class == Some(Class::Once);
-        one.outcome = Some(match why {
-            Lost::Host => "unknown: the host died while it ran".to_owned(),
-            Lost::Interrupted => "unknown: the turn ended while it ran".to_owned(),
-            Lost::Limit => "unknown: it was tried too often".to_owned(),
-        });
+        one.outcome = Some(format!("unknown: {}", words::lost(why)));
+    }
+
+    /// A question or an answer: of a use, or a line of its own.
+    fn asked(&mut self, about: Option<Place>, line: String) {
+        match about {
+            Some(place) => self.used(place).asked.push(line),
+            None => self.text(line),
+        }
     }
 
     fn used(&mut self, place: Place) -> &mut Use {
@@ -326,17 +294,11 @@ impl Writing {
     }
 
     fn text(&mut self, text: String) {
-        self.items.push(Item::Text(text));
+        self.pieces.push(Piece::Text(text));
     }
 
     fn completed(&self, body: &ToolCompleted) -> String {
-        let word = match body.outcome {
-            Outcome::Ok => "ok",
-            Outcome::Error => "error",
-            Outcome::Denied => "denied",
-            Outcome::TimedOut => "timed out",
-            Outcome::Unknown => "unknown",
-        };
+        let word = words::outcome_word(body.outcome);
         let mut text = self.parts(&body.parts);
         for context in &body.contexts {
             text.push_str(&format!("\n[{context}]"));
@@ -351,15 +313,9 @@ impl Writing {
     }
 }
 
-/// Content as text; what is none is named.
+/// Content as text; a blob is named.
 pub(super) fn whole_text(parts: &[Part]) -> String {
-    let texts = parts.iter().map(|part| match part {
-        Part::Text { text } => text.clone(),
-        Part::Json { json } => json.clone(),
-        Part::Blob { media_type, data } => format!("[{media_type}, {} bytes]", data.0.len()),
-        Part::BlobRef { media_type, size, .. } => format!("[{media_type}, {size} bytes]"),
-    });
-    texts.collect::<Vec<_>>().join("\n").trim_end_matches('\n').to_owned()
+    words::parts_with(parts, |bytes| format!("{bytes} bytes")).trim_end_matches('\n').to_owned()
 }
 
 /// A text for people to read; a difference in what is left out still shows. Nothing is held against it.

@@ -2,23 +2,19 @@
 //! happens until nothing is left to do, and unloads it in good order.
 
 mod follow;
-pub(crate) mod prompt;
 
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rewake_bundle::{Script, TEXT_BYTES_MAX};
 use rewake_core::Refusal;
 use rewake_core::command::Command;
 use rewake_core::ids::{Head, SessionId};
-use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_core::session::Ended;
-use rewake_runtime::{Approval, Host, HostError, Made, NewSession};
-use rewake_store::{Sessions as _, Store, StoreError};
-use rewake_text::one_line;
-use rewake_wire::{Fault, Part, Sender};
+use rewake_runtime::{Approval, HostError, Made, NewSession};
+use rewake_store::{Sessions as _, Store};
+use rewake_wire::Part;
 
 use self::follow::{Follow, Until};
 use crate::args::{About, Answer, Run, Stop, Target};
@@ -26,19 +22,12 @@ use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::grants;
-use crate::journal::{Journal, Standing, corrupt};
+use crate::journal::{Journal, Standing, corrupt, faulted};
 use crate::out::{self, Out, Style, note};
 use crate::outcome::Watch;
-use crate::stream::{Renderer, going_on};
+use crate::sending::{deliver, operator, read_message};
+use crate::stream::{self, going_on};
 use crate::talk::{self, Early};
-
-/// Characters of the operator's name that are kept.
-const NAME_CHARS_MAX: usize = 64;
-
-/// How often a command is sent again that the disk failed under.
-const SENDS_MAX: u32 = 3;
-/// How long after the first time that is; then longer each time.
-const SEND_PAUSE: Duration = Duration::from_millis(50);
 
 /// A command, and the key under which it may be sent again.
 struct Sent {
@@ -149,7 +138,7 @@ async fn start(
         opened,
         id: made.id,
         journal,
-        renderer: Renderer::default(),
+        transcript: stream::transcript(),
         watch: Watch::new(Some(row), 0),
         out: Out::new(),
         json,
@@ -198,7 +187,7 @@ async fn go_on(
             opened: &opened,
             id: id.clone(),
             journal: Journal::at(opened.host.store().clone(), id.clone(), session.head),
-            renderer: Renderer::resuming(session),
+            transcript: stream::resuming(session),
             watch,
             out: Out::new(),
             json,
@@ -289,18 +278,6 @@ async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
     result
 }
 
-/// A session that takes no step: its report, and the way out.
-pub(crate) fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure {
-    for line in describe::fault(&fault) {
-        note(&line);
-    }
-    if fault.reason == "corrupt" {
-        note(&format!("`rewake verify {id}` shows which entries are intact"));
-    }
-    note(&format!("once its cause is gone, let it try again: {}", places.hint(&format!("clear-fault {id}"))));
-    HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into()
-}
-
 /// What a new session is and may do.
 fn introduce(places: &Places, made: &Made, new: &NewSession) {
     note(&format!("session {}; resume it with `{}`", made.id, places.resume(&made.id)));
@@ -328,27 +305,6 @@ fn introduce(places: &Places, made: &Made, new: &NewSession) {
     }
 }
 
-pub(crate) fn read_message(message: String) -> Result<String, Failure> {
-    if message != "-" {
-        return Ok(message);
-    }
-    let mut bytes = Vec::new();
-    // One more than fits, so that the check of the limit sees it.
-    let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
-    std::io::stdin()
-        .lock()
-        .take(bytes_max)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::io("reading the message from standard input", error))?;
-    let cut = bytes.len() as u64 == bytes_max;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text),
-        // Cut in the middle of a character: too long is what is wrong with it.
-        Err(error) if cut => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        Err(_) => Err(Failure::Usage("the message on standard input is no UTF-8 text".into())),
-    }
-}
-
 /// A script, looked at before a session is made for it.
 fn read_script(path: &Path) -> Result<Vec<u8>, Failure> {
     let shown = path.display().to_string();
@@ -362,78 +318,4 @@ fn read_script(path: &Path) -> Result<Vec<u8>, Failure> {
     let text = String::from_utf8(bytes).map_err(|_| unread("it is no UTF-8 text".into()))?;
     Script::parse(&text, &shown).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(text.into_bytes())
-}
-
-/// Puts a command into a session's inbox, as [`insist`] does.
-pub(crate) async fn deliver(
-    host: &Host,
-    id: &SessionId,
-    command: Command,
-    key: Option<String>,
-) -> Result<u64, Failure> {
-    insist(id, &command, key, async |key| host.send(id, sender(), command.clone(), Some(key)).await).await
-}
-
-/// Sends a command. One that the disk failed under is sent again with the same key: it is there once, whether it had
-/// been kept or not.
-pub(crate) async fn insist(
-    id: &SessionId,
-    command: &Command,
-    key: Option<String>,
-    send: impl AsyncFn(String) -> Result<u64, HostError>,
-) -> Result<u64, Failure> {
-    let key = key.unwrap_or_else(own_key);
-    let mut pause = SEND_PAUSE;
-    let mut left = SENDS_MAX;
-    loop {
-        match send(key.clone()).await {
-            Err(HostError::Store(StoreError::Unknown(why))) if left == 0 => {
-                let again = once_more(id, command, &key);
-                return Err(Failure::Machine(format!(
-                    "it is not known whether {id} has what you sent: {why}. Once the disk is well, {again}"
-                )));
-            }
-            Err(HostError::Store(StoreError::Unknown(_))) => tokio::time::sleep(pause).await,
-            other => return Ok(other?),
-        }
-        left -= 1;
-        pause *= 4;
-    }
-}
-
-/// What to do about a command of which it is not known whether it was kept.
-fn once_more(id: &SessionId, command: &Command, key: &str) -> String {
-    const ONCE: &str = "it is taken once, whether it had been kept or not";
-    match command {
-        Command::Message { .. } => format!("send it again with `--session {id} --key {key}`: {ONCE}"),
-        Command::Answer { .. } => format!("answer again with `--key {key}`: {ONCE}"),
-        Command::Edit { .. } => {
-            format!("edit it again: the last edit is what is delivered; `rewake show {id}` lists it")
-        }
-        Command::Interrupt { .. }
-        | Command::Stop { .. }
-        | Command::Cancel { .. }
-        | Command::Promote { .. } => {
-            format!("`rewake show {id}` tells whether it was kept; if not, do it again")
-        }
-    }
-}
-
-/// A key that nobody else uses.
-fn own_key() -> String {
-    // Keyed at random, by the system.
-    let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
-    format!("rewake-{:016x}{:016x}", random(), random())
-}
-
-/// Who sends commands.
-pub(crate) fn sender() -> Sender {
-    Sender::Operator(operator())
-}
-
-/// The name that commands are sent under.
-pub(crate) fn operator() -> String {
-    let name = std::env::var("USER").unwrap_or_default();
-    let name = one_line(&name, NAME_CHARS_MAX);
-    if name.is_empty() { "operator".to_owned() } else { name }
 }

@@ -16,27 +16,27 @@ pub struct Case {
     /// The file it stands in, as a person knows it.
     pub file: String,
     /// The line it begins at.
-    pub line: usize,
+    pub(crate) line: usize,
     /// What it is run in.
-    pub setting: Setting,
+    pub(crate) setting: Setting,
     /// What is done, and what must come of it.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// What a case is run in.
 #[derive(Clone, Debug, Default)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// What is in its workspace at first.
-    pub workspace: Given,
+    pub(crate) workspace: Given,
     /// Folders that are copied for the directories of the machine that the manifest asks for, by name.
-    pub dirs: BTreeMap<String, PathBuf>,
+    pub(crate) dirs: BTreeMap<String, PathBuf>,
     /// Values of the bundle's configuration.
-    pub config: Map<String, Value>,
+    pub(crate) config: Map<String, Value>,
 }
 
 /// What is in a workspace at first.
 #[derive(Clone, Debug, Default)]
-pub enum Given {
+pub(crate) enum Given {
     /// Nothing.
     #[default]
     Nothing,
@@ -48,7 +48,7 @@ pub enum Given {
 
 /// What is done.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A tool is called.
     Call(CallCase),
     /// A hook is asked.
@@ -59,7 +59,7 @@ pub enum Kind {
 
 impl Kind {
     /// The word for it.
-    pub fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match self {
             Kind::Call(_) => "call",
             Kind::Hook(_) => "hook",
@@ -70,65 +70,65 @@ impl Kind {
 
 /// A call of a tool.
 #[derive(Clone, Debug)]
-pub struct CallCase {
+pub(crate) struct CallCase {
     /// The tool.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Its input.
-    pub args: Value,
+    pub(crate) args: Value,
     /// What it must return, or how it must fail.
-    pub expect: Returned,
+    pub(crate) expect: Returned,
     /// Files of the workspace afterwards.
-    pub files: Files,
+    pub(crate) files: Files,
 }
 
 /// What a tool must return.
 #[derive(Clone, Debug, Default)]
-pub struct Returned {
+pub(crate) struct Returned {
     /// The whole text.
-    pub text: Option<String>,
+    pub(crate) text: Option<String>,
     /// Pieces of the text.
-    pub contains: Vec<String>,
+    pub(crate) contains: Vec<String>,
     /// The value.
-    pub json: Option<Value>,
+    pub(crate) json: Option<Value>,
     /// It must fail, and say all this. Empty: it must not.
-    pub error: Vec<String>,
+    pub(crate) error: Vec<String>,
 }
 
 /// An event that a hook is asked about.
 #[derive(Clone, Debug)]
-pub struct HookCase {
+pub(crate) struct HookCase {
     /// The hook's component.
-    pub component: String,
+    pub(crate) component: String,
     /// The event.
-    pub fired: Fired,
+    pub(crate) fired: Fired,
     /// What it must answer.
-    pub expect: Verdict,
+    pub(crate) expect: Verdict,
     /// Files of the workspace afterwards.
-    pub files: Files,
+    pub(crate) files: Files,
 }
 
 /// What a hook must answer.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// What it must decide.
-    pub decision: Option<Decided>,
+    pub(crate) decision: Option<Decided>,
     /// Pieces of its reason.
-    pub reason: Vec<String>,
+    pub(crate) reason: Vec<String>,
     /// Pieces of the context that it adds.
-    pub context: Vec<String>,
+    pub(crate) context: Vec<String>,
     /// What it must make of the tool's input.
-    pub input: Option<Value>,
+    pub(crate) input: Option<Value>,
     /// The title that it must give.
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// Pieces of the reason for which it must end the turn.
-    pub end_turn: Vec<String>,
+    pub(crate) end_turn: Vec<String>,
     /// It must fail, and say all this. Empty: it must not.
-    pub error: Vec<String>,
+    pub(crate) error: Vec<String>,
 }
 
 /// What a hook decides, or that it is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decided {
+pub(crate) enum Decided {
     None,
     Allow,
     Deny,
@@ -140,7 +140,7 @@ pub enum Decided {
 
 impl Decided {
     /// Every one, by its word.
-    pub const ALL: [(&'static str, Decided); 6] = [
+    pub(crate) const ALL: [(&'static str, Decided); 6] = [
         ("none", Decided::None),
         ("allow", Decided::Allow),
         ("deny", Decided::Deny),
@@ -150,39 +150,39 @@ impl Decided {
     ];
 
     /// Its word.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         Decided::ALL.iter().find(|(_, one)| *one == self).map_or("none", |(word, _)| word)
     }
 }
 
 /// A whole session with the scripted model.
 #[derive(Clone, Debug)]
-pub struct SessionCase {
+pub(crate) struct SessionCase {
     /// The bundle whose agent runs; none: this one's.
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Further bundles that the session gets.
-    pub with: Vec<String>,
+    pub(crate) with: Vec<String>,
     /// What the model answers, instead of the agent's own script.
-    pub script: Option<PathBuf>,
+    pub(crate) script: Option<PathBuf>,
     /// What is said to it, each once what came before is dealt with.
-    pub messages: Vec<String>,
+    pub(crate) messages: Vec<String>,
     /// Answers to questions, by the question's id; `*` for every other: JSON.
-    pub answers: BTreeMap<String, Value>,
+    pub(crate) answers: BTreeMap<String, Value>,
     /// The transcript that must come of it.
-    pub transcript: Option<PathBuf>,
+    pub(crate) transcript: Option<PathBuf>,
     /// How the session must stand at the end.
-    pub status: Option<Stands>,
+    pub(crate) status: Option<Stands>,
     /// How its last turn must have ended.
-    pub turn: Option<TurnEnd>,
+    pub(crate) turn: Option<TurnEnd>,
     /// Pieces of what the agent says.
-    pub says: Vec<String>,
+    pub(crate) says: Vec<String>,
     /// Files of the workspace afterwards.
-    pub files: Files,
+    pub(crate) files: Files,
 }
 
 /// How a session stands when nothing is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub(crate) enum Stands {
     /// No turn is open.
     Idle,
     /// A turn waits: for answers, a message or a time.
@@ -195,7 +195,7 @@ pub enum Stands {
 
 impl Stands {
     /// Every one, by its word.
-    pub const ALL: [(&'static str, Stands); 4] = [
+    pub(crate) const ALL: [(&'static str, Stands); 4] = [
         ("idle", Stands::Idle),
         ("waiting", Stands::Waiting),
         ("stopped", Stands::Stopped),
@@ -203,14 +203,14 @@ impl Stands {
     ];
 
     /// Its word.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         Stands::ALL.iter().find(|(_, one)| *one == self).map_or("idle", |(word, _)| word)
     }
 }
 
 /// How a turn ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnEnd {
+pub(crate) enum TurnEnd {
     Completed,
     Failed,
     Interrupted,
@@ -218,14 +218,14 @@ pub enum TurnEnd {
 
 impl TurnEnd {
     /// Every one, by its word.
-    pub const ALL: [(&'static str, TurnEnd); 3] = [
+    pub(crate) const ALL: [(&'static str, TurnEnd); 3] = [
         ("completed", TurnEnd::Completed),
         ("failed", TurnEnd::Failed),
         ("interrupted", TurnEnd::Interrupted),
     ];
 
     /// Its word.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         TurnEnd::ALL.iter().find(|(_, one)| *one == self).map_or("completed", |(word, _)| word)
     }
 }

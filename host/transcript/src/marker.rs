@@ -4,13 +4,12 @@
 use rewake_core::fact::Custom;
 use serde::Deserialize;
 
-use super::{Line, dim, short};
-use crate::describe::count;
+use crate::words::count;
 
 /// Where the assistant says what it does with the conversation.
 const CONTEXT: &str = "custom.context.";
 /// It says that the conversation was made shorter.
-pub(crate) const COMPACTED: &str = "custom.context.compacted";
+pub const COMPACTED: &str = "custom.context.compacted";
 
 /// What stands for messages that had no room any more.
 #[derive(Deserialize)]
@@ -27,13 +26,13 @@ struct Project {
     is_cut: bool,
 }
 
-/// The lines of a marker.
-pub(super) fn lines(marker: &Custom) -> Vec<Line> {
-    let said = marker.kind.strip_prefix(CONTEXT).and_then(|what| context(what, &marker.data));
-    dim(said.unwrap_or_else(|| format!("{} {}", short(&marker.kind), short(&marker.data.to_string()))))
+/// The sentence of a marker. `shown` says what is shown of a text of others.
+pub fn marker(marker: &Custom, shown: fn(&str) -> String) -> String {
+    let said = marker.kind.strip_prefix(CONTEXT).and_then(|what| context(what, &marker.data, shown));
+    said.unwrap_or_else(|| format!("{} {}", shown(&marker.kind), shown(&marker.data.to_string())))
 }
 
-fn context(what: &str, data: &serde_json::Value) -> Option<String> {
+fn context(what: &str, data: &serde_json::Value, shown: fn(&str) -> String) -> Option<String> {
     Some(match what {
         "compacting" => "the conversation has no room any more: it is made shorter".to_owned(),
         "compacted" => {
@@ -50,7 +49,7 @@ fn context(what: &str, data: &serde_json::Value) -> Option<String> {
         "project" => {
             let Project { file, is_cut } = Project::deserialize(data).ok()?;
             let cut = if is_cut { ", its beginning only" } else { "" };
-            format!("the project's instructions are read: {}{cut}", short(&file))
+            format!("the project's instructions are read: {}{cut}", shown(&file))
         }
         _ => return None,
     })
@@ -63,9 +62,7 @@ mod tests {
     use super::*;
 
     fn shown(kind: &str, data: Value) -> String {
-        let lines = lines(&Custom { kind: kind.into(), data });
-        assert_eq!(lines.len(), 1);
-        lines[0].1.clone()
+        marker(&Custom { kind: kind.into(), data }, |text| text.replace('\n', " "))
     }
 
     #[test]
@@ -97,10 +94,7 @@ mod tests {
         {
             assert_eq!(shown(kind, json!({ "a": 1 })), format!("{kind} {{\"a\":1}}"));
         }
-        let file = json!({ "file": "a\u{1b}[2J\nb", "text": "", "is_cut": false });
-        assert_eq!(
-            shown("custom.context.project", file),
-            r"the project's instructions are read: a\u{1b}[2J b"
-        );
+        let file = json!({ "file": "a\nb", "text": "", "is_cut": false });
+        assert_eq!(shown("custom.context.project", file), "the project's instructions are read: a b");
     }
 }

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use rewake_core::entry::Entry;
-use rewake_core::fact::{Decision, Fact, Lost, ModelContent, ModelOutcome, Question, WaitOn};
+use rewake_core::fact::{Decision, Fact, Lost, ModelContent, ModelOutcome, Question, UserAnswer, WaitOn};
 use rewake_runtime::live::Delta;
 use rewake_text::one_line;
+use rewake_transcript::{COMPACTED, End, Item, Request};
 use rewake_wire::{Part, Sender};
 
 use super::markdown::Markdown;
@@ -19,7 +20,7 @@ use super::saying::Saying;
 use super::tools::Tools;
 use crate::describe;
 use crate::out::Style;
-use crate::stream::{COMPACTED, Line, Renderer};
+use crate::stream::{self, Line};
 
 /// Characters of a sender's name.
 const NAME_CHARS_MAX: usize = 64;
@@ -28,7 +29,7 @@ const CHOICES_COLUMNS: usize = 60;
 
 /// The conversation.
 pub(super) struct Transcript {
-    renderer: Renderer,
+    items: rewake_transcript::Transcript,
     tools: Tools,
     saying: Option<Saying>,
     /// Seq of the newest start of a model's call whose end is known: pieces of it come too late.
@@ -51,7 +52,7 @@ pub(super) struct Transcript {
 impl Transcript {
     pub(super) fn new(me: String, columns: usize, has_looks: bool, is_unfolded: bool) -> Transcript {
         Transcript {
-            renderer: Renderer::default(),
+            items: stream::transcript(),
             tools: Tools::new(is_unfolded),
             saying: None,
             ended_start: 0,
@@ -112,98 +113,110 @@ impl Transcript {
         changing
     }
 
-    /// Takes an entry in.
+    /// Adds an entry.
     pub(super) fn entry(&mut self, entry: &Entry, now: Instant) {
-        // Keeps what later entries do not repeat, whether its lines are wanted or not.
-        let lines = self.renderer.lines(entry);
-        match &entry.fact {
-            Fact::UserMessage(body) => {
-                let name = self.name(&body.sender);
-                self.gap();
-                self.prompted(&name, &describe::parts(&body.parts));
-                self.gap();
-            }
-            Fact::UserAnswer(body) if self.answers.remove(&body.n) => {}
-            Fact::UserAnswer(body) => {
-                let name = self.name(&body.sender);
-                if let Some(question) = self.questions.get(&body.question).cloned()
-                    && !self.shown.contains(&body.question)
-                {
-                    self.question(&question);
+        // It keeps what later entries do not repeat, whether its items are wanted or not.
+        let items = self.items.push(entry);
+        if entry.fact.is_turn_end() {
+            self.broken_off();
+            self.settle_tools(true);
+        }
+        for item in items {
+            match &item {
+                Item::Sentence(..) if self.is_known(&entry.fact) => {}
+                Item::UserMessage(body) => {
+                    let name = self.name(&body.sender);
+                    self.gap();
+                    self.prompted(&name, &describe::parts(&body.parts));
+                    self.gap();
                 }
-                self.prompted(&name, &value_of(&body.value));
+                Item::AgentMessage(body) => self.said(&describe::parts(&body.parts)),
+                Item::Question(question, _) => {
+                    self.questions.insert(question.id.clone(), (*question).clone());
+                }
+                Item::Answer(body, _) => self.answered(body),
+                item => self.call(item, now),
             }
-            Fact::AgentMessage(body) => self.said(&describe::parts(&body.parts)),
-            Fact::QuestionAsked(body) => {
-                self.questions.insert(body.question.id.clone(), body.question.clone());
-            }
-            fact if fact.is_turn_end() => {
-                self.broken_off();
-                self.settle_tools(true);
-                self.lines(lines);
-            }
-            Fact::UserInterrupt(body) if self.name(&body.sender).is_empty() => {}
-            // What it waits for is shown anyway.
-            Fact::TurnWaiting(body) if matches!(body.on, WaitOn::Answers(_)) => {}
-            Fact::SessionLoaded(_) | Fact::StepRerun(_) if !self.is_unfolded => {}
-            _ => self.call(entry, lines, now),
         }
     }
 
-    /// Takes an entry of a call in: of a model, of a tool, of a hook.
-    fn call(&mut self, entry: &Entry, lines: Vec<Line>, now: Instant) {
-        let place = entry.place;
-        match &entry.fact {
-            Fact::ModelStarted(_) => self.unsaid(),
-            Fact::ModelCompleted(body) => {
+    /// Whether its sentence says what is to be seen anyway.
+    fn is_known(&self, fact: &Fact) -> bool {
+        match fact {
+            Fact::UserInterrupt(body) => self.name(&body.sender).is_empty(),
+            Fact::TurnWaiting(body) => matches!(body.on, WaitOn::Answers(_)),
+            Fact::SessionLoaded(_) | Fact::StepRerun(_) => !self.is_unfolded,
+            Fact::ModelLost(body) => body.why == Lost::Interrupted,
+            _ => false,
+        }
+    }
+
+    fn answered(&mut self, body: &UserAnswer) {
+        if self.answers.remove(&body.n) {
+            return;
+        }
+        let name = self.name(&body.sender);
+        if let Some(question) = self.questions.get(&body.question).cloned()
+            && !self.shown.contains(&body.question)
+        {
+            self.question(&question);
+        }
+        self.prompted(&name, &value_of(&body.value));
+    }
+
+    /// Adds an item of a call: of a model, of a tool, of a hook.
+    fn call(&mut self, item: &Item<'_>, now: Instant) {
+        match item {
+            Item::ModelStarted(_) => self.unsaid(),
+            Item::ModelCompleted(body) => {
                 self.ended_start = body.start;
                 match &body.outcome {
                     ModelOutcome::Completion { content, .. } => self.completed(body.start, &text_of(content)),
                     _ => self.void("the model did not answer"),
                 }
-                self.lines(lines);
             }
-            Fact::ModelLost(body) if body.why == Lost::Interrupted => {
+            Item::ModelLost(body) => {
                 self.ended_start = body.start;
-                self.broken_off();
+                match body.why {
+                    Lost::Interrupted => self.broken_off(),
+                    _ => self.void("what the model answered is not known"),
+                }
             }
-            Fact::ModelLost(body) => {
-                self.ended_start = body.start;
-                self.void("what the model answered is not known");
-                self.lines(lines);
-            }
-            Fact::CallRetried(body) => {
+            Item::Retried(body) => {
                 if self.saying.as_ref().is_some_and(|saying| saying.start == body.start) {
                     self.void("the model is asked again");
                 }
-                self.lines(lines);
             }
-            Fact::ToolsRequested(body) => {
-                self.unsaid();
-                self.settle_tools(true);
-                self.tools.requested(place, &body.uses);
+            Item::Requested(place, Request::Tool(one)) => {
+                if place.index == 0 {
+                    self.unsaid();
+                    self.settle_tools(true);
+                }
+                self.tools.requested(*place, one);
             }
-            // The summary that it was made of is not what the agent says.
-            Fact::Custom(body) if body.kind == COMPACTED => {
-                self.unsaid();
-                self.lines(lines);
-            }
-            Fact::ToolStarted(_) => self.tools.started(place, now),
-            Fact::ToolCompleted(body) => {
-                self.tools.completed(place, body, self.columns);
+            Item::Started(place, _) => self.tools.started(*place, now),
+            Item::Ended { place, end: End::Tool(body), .. } => {
+                self.tools.completed(*place, body, self.columns);
                 self.settle_tools(false);
             }
-            Fact::ToolLost(body) => {
-                self.tools.lost(place, describe::lost(body.why), self.columns);
+            Item::ToolLost(place, _, why) => {
+                self.tools.lost(*place, *why, self.columns);
                 self.settle_tools(false);
             }
-            Fact::HookVerdict(body) if place.ordinal > 0 => {
-                let rows = self.wrapped(&lines);
-                if !self.tools.note(place, rows, body.decision == Decision::Deny) {
-                    self.lines(lines);
+            Item::Verdict { place, verdict, .. } => {
+                let rows = self.wrapped(&stream::item(item));
+                if place.ordinal == 0
+                    || !self.tools.note(*place, rows.clone(), verdict.decision == Decision::Deny)
+                {
+                    self.push(rows);
                 }
             }
-            _ => self.lines(lines),
+            // The summary that it was made of is not what the agent says.
+            Item::Marker(body) if body.kind == COMPACTED => {
+                self.unsaid();
+                self.lines(&stream::item(item));
+            }
+            _ => self.lines(&stream::item(item)),
         }
     }
 
@@ -261,7 +274,7 @@ impl Transcript {
 
     /// Says something of the program's own.
     pub(super) fn note(&mut self, style: Style, text: &str) {
-        self.lines(vec![(style, text.to_owned())]);
+        self.lines(&[(style, text.to_owned())]);
     }
 
     fn name(&self, sender: &Sender) -> String {
@@ -354,8 +367,8 @@ impl Transcript {
         self.push(rows);
     }
 
-    fn lines(&mut self, lines: Vec<Line>) {
-        let rows = self.wrapped(&lines);
+    fn lines(&mut self, lines: &[Line]) {
+        let rows = self.wrapped(lines);
         self.push(rows);
     }
 
@@ -363,7 +376,7 @@ impl Transcript {
     fn wrapped(&self, lines: &[Line]) -> Vec<Row> {
         let mut rows = Vec::new();
         for (style, text) in lines {
-            let mut parts = text.split('\n');
+            let mut parts = text.lines();
             let first = Row::new(*style, parts.next().unwrap_or_default());
             rows.extend(hang(&first, self.columns));
             rows.extend(set_in((*style).into(), &parts.collect::<Vec<_>>().join("\n"), self.columns));
