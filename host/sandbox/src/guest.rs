@@ -7,7 +7,10 @@ use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Data, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
+use rewake_bindings::{
+    Data, HttpImports, Imports, LogImports, ModelImports, OverLimit, Sandbox, SessionImports, ToolsImports,
+    hook, http, log, tool, types,
+};
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
 use rewake_wasi::{CLOCK_RESOLUTION_NS, FileAnswer, FileUse, WasiHost, coarse_ns};
@@ -126,14 +129,22 @@ impl Plain {
     }
 }
 
-impl Imports for Plain {
-    fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+impl ModelImports for Plain {}
+
+impl ToolsImports for Plain {}
+
+impl SessionImports for Plain {}
+
+impl LogImports for Plain {
+    fn log(&mut self, level: log::Level, message: String) -> BoxFuture<'_, wasmtime::Result<()>> {
         self.calls.count("log.log");
         self.logs.push(level, &message);
-        Ok(())
+        Box::pin(async { Ok(()) })
     }
+}
 
-    fn http_fetch(
+impl HttpImports for Plain {
+    fn fetch(
         &mut self,
         request: http::Request,
     ) -> BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {

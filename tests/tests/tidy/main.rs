@@ -9,6 +9,7 @@ mod dependencies;
 mod examples;
 mod functions;
 mod golden;
+mod imports;
 mod links;
 mod manifests;
 mod modules;
@@ -164,6 +165,13 @@ fn the_reference_is_what_the_contract_says() {
         std::fs::write(tree::root().join(wit::FILE), &made).expect("the reference can be written");
     }
     assert_none(wit::fresh(&Tree::read().text(wit::FILE), &made));
+}
+
+#[test]
+fn imports_of_a_harness_are_in_every_place() {
+    let tree = Tree::read();
+    let (resolve, package) = wit::parsed(&tree::root());
+    assert_none(imports::missing(&imports::functions(&resolve, package), &|path| tree.text(path)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Imports, http, log};
+use rewake_bindings::{HttpImports, LogImports, ModelImports, SessionImports, ToolsImports, http, log};
 use rewake_wasi::WasiHost;
 use wasmtime::Result;
 
@@ -25,8 +25,12 @@ impl Recorder {
     }
 }
 
-impl Imports for Recorder {
-    fn session_set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
+impl ModelImports for Recorder {}
+
+impl ToolsImports for Recorder {}
+
+impl SessionImports for Recorder {
+    fn set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
         async move {
             // Once round the scheduler: the call really waits.
             tokio::task::yield_now().await;
@@ -35,8 +39,10 @@ impl Imports for Recorder {
         }
         .boxed()
     }
+}
 
-    fn http_fetch(
+impl HttpImports for Recorder {
+    fn fetch(
         &mut self,
         request: http::Request,
     ) -> BoxFuture<'_, Result<Result<http::Response, http::Error>>> {
@@ -46,10 +52,12 @@ impl Imports for Recorder {
         }
         .boxed()
     }
+}
 
-    fn log(&mut self, level: log::Level, message: String) -> Result<()> {
+impl LogImports for Recorder {
+    fn log(&mut self, level: log::Level, message: String) -> BoxFuture<'_, Result<()>> {
         self.note(format!("{level:?} {message}"));
-        Ok(())
+        async { Ok(()) }.boxed()
     }
 }
 

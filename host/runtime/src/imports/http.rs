@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use rewake_bindings::http;
+use futures_util::future::BoxFuture;
+use rewake_bindings::{HttpImports, http};
 use rewake_core::binding;
 use rewake_core::canonical;
 use rewake_core::difference::Difference;
@@ -40,7 +41,13 @@ const HEADERS_SHOWN_MAX: usize = 64;
 
 type Answered = std::result::Result<http::Response, http::Error>;
 
-pub(super) async fn fetch(imports: &mut StepImports, request: http::Request) -> Result<Answered> {
+impl HttpImports for StepImports {
+    fn fetch(&mut self, request: http::Request) -> BoxFuture<'_, Result<Answered>> {
+        Box::pin(fetch(self, request))
+    }
+}
+
+async fn fetch(imports: &mut StepImports, request: http::Request) -> Result<Answered> {
     let digest = Digest::of(&serde_json::to_vec(&request)?);
     let call = call_in(request);
     let arguments = canonical::digest(&shown(&call)).map_err(wasmtime::Error::msg)?;

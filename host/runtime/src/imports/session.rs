@@ -1,6 +1,7 @@
 //! The session as its harness sees it: its settings, its own journal, and what it shows.
 
-use rewake_bindings::{session, types};
+use futures_util::future::BoxFuture;
+use rewake_bindings::{SessionImports, session, types};
 use rewake_core::canonical::levels;
 use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
@@ -25,7 +26,58 @@ const BLOB_READ_BYTES_MAX: usize = 4 << 20;
 /// Bytes of what a read of the own journal asked for that are recorded as they are, beside their digest.
 const ASKED_BYTES_MAX: usize = 512;
 
-pub(super) fn info(imports: &mut StepImports) -> session::SessionInfo {
+impl SessionImports for StepImports {
+    fn info(&mut self) -> BoxFuture<'_, wasmtime::Result<session::SessionInfo>> {
+        Box::pin(async { Ok(info(self)) })
+    }
+
+    fn events(&mut self, slice: session::Slice) -> BoxFuture<'_, wasmtime::Result<Vec<session::Event>>> {
+        Box::pin(events(self, slice))
+    }
+
+    fn blob(
+        &mut self,
+        digest: String,
+        offset: u32,
+        length: u32,
+    ) -> BoxFuture<'_, wasmtime::Result<Result<Vec<u8>, String>>> {
+        Box::pin(blob(self, digest, offset, length))
+    }
+
+    fn say(&mut self, parts: Vec<types::Part>) -> BoxFuture<'_, wasmtime::Result<u32>> {
+        Box::pin(note(self, "session.say", AgentMessage::new(parts_in(parts)).into()))
+    }
+
+    fn emit(&mut self, kind: String, data: String) -> BoxFuture<'_, wasmtime::Result<Result<u32, String>>> {
+        Box::pin(emit(self, kind, data))
+    }
+
+    fn set_title(&mut self, title: String) -> BoxFuture<'_, wasmtime::Result<()>> {
+        let title = AgentTitle { title: cut_chars(&title, TITLE_CHARS_MAX) };
+        Box::pin(async { note(self, "session.set-title", title.into()).await.map(|_| ()) })
+    }
+
+    /// Shown while it is true, never recorded.
+    fn set_activity(&mut self, line: String) -> BoxFuture<'_, wasmtime::Result<()>> {
+        let line = cut_chars(line.lines().next().unwrap_or_default(), 200);
+        Box::pin(async {
+            self.recorder.activity(line).await;
+            Ok(())
+        })
+    }
+
+    fn spawn(&mut self, _: session::Child) -> BoxFuture<'_, wasmtime::Result<Result<String, String>>> {
+        self.recorder.count("session.spawn");
+        Box::pin(async { Ok(Err("spawn is not available here".to_owned())) })
+    }
+
+    fn archive(&mut self, _: Option<String>) -> BoxFuture<'_, wasmtime::Result<Result<(), String>>> {
+        self.recorder.count("session.archive");
+        Box::pin(async { Ok(Err("archive is not available here".to_owned())) })
+    }
+}
+
+fn info(imports: &mut StepImports) -> session::SessionInfo {
     imports.recorder.count("session.info");
     let cx = &imports.cx;
     session::SessionInfo {
@@ -38,10 +90,7 @@ pub(super) fn info(imports: &mut StepImports) -> session::SessionInfo {
 }
 
 /// Recorded as the slice, the head, and the result's digest (R14): a replay reads it again.
-pub(super) async fn events(
-    imports: &mut StepImports,
-    slice: session::Slice,
-) -> wasmtime::Result<Vec<session::Event>> {
+async fn events(imports: &mut StepImports, slice: session::Slice) -> wasmtime::Result<Vec<session::Event>> {
     let text = serde_json::to_string(&slice)?;
     let asked = Digest::of(text.as_bytes());
     let cx = imports.cx.clone();
@@ -55,7 +104,7 @@ pub(super) async fn events(
 
 /// Bytes of a blob that an event of this session names: a response that was too large for its entry. Recorded
 /// as a slice is: a blob never changes, but what names it may come later.
-pub(super) async fn blob(
+async fn blob(
     imports: &mut StepImports,
     digest: String,
     offset: u32,
@@ -135,11 +184,7 @@ where
     }
 }
 
-pub(super) async fn say(imports: &mut StepImports, parts: Vec<types::Part>) -> wasmtime::Result<u32> {
-    note(imports, "session.say", AgentMessage::new(parts_in(parts)).into()).await
-}
-
-pub(super) async fn emit(
+async fn emit(
     imports: &mut StepImports,
     kind: String,
     data: String,
@@ -161,16 +206,6 @@ pub(super) async fn emit(
     };
     imports.recorder.count("session.emit");
     Ok(Err(refusal))
-}
-
-pub(super) async fn set_title(imports: &mut StepImports, title: String) -> wasmtime::Result<()> {
-    let title = AgentTitle { title: cut_chars(&title, TITLE_CHARS_MAX) };
-    note(imports, "session.set-title", title.into()).await.map(|_| ())
-}
-
-/// Shown while it is true, never recorded.
-pub(super) async fn set_activity(imports: &mut StepImports, line: String) {
-    imports.recorder.activity(cut_chars(line.lines().next().unwrap_or_default(), 200)).await;
 }
 
 async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> wasmtime::Result<u32> {

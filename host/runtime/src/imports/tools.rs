@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use rewake_bindings::ToolsImports;
 use rewake_bindings::types::{ToolDef, ToolResult, ToolUse};
 use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
@@ -26,8 +28,18 @@ use rewake_sandbox::convert::{effect_out, outcome_out, parts_out};
 
 const FUNCTION: &str = "tools.call";
 
+impl ToolsImports for StepImports {
+    fn list_tools(&mut self) -> BoxFuture<'_, Result<Vec<ToolDef>>> {
+        Box::pin(async { Ok(list(self)) })
+    }
+
+    fn call(&mut self, uses: Vec<ToolUse>) -> BoxFuture<'_, Result<Vec<ToolResult>>> {
+        Box::pin(call(self, uses))
+    }
+}
+
 /// The pinned tools.
-pub(super) fn list(imports: &mut StepImports) -> Vec<ToolDef> {
+fn list(imports: &mut StepImports) -> Vec<ToolDef> {
     imports.recorder.count("tools.list-tools");
     let tools = imports.cx.created.tools.iter();
     tools
@@ -144,7 +156,7 @@ impl Call for Use {
 }
 
 /// Runs the uses side by side; the results are in the order of the uses.
-pub(super) async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
+async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
     let StepImports { recorder, cx } = imports;
     let (place, recorded) = recorder.begin(FUNCTION)?;
     // Before anything is made of each: there may be as many as fit a guest's memory. What is recorded never

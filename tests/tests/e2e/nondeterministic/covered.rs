@@ -1,5 +1,5 @@
-//! Every function of the contract, and every method by which a harness's calls come to the host, stands in one of
-//! the tables: who adds one must say there how a mismatch in it is told.
+//! Every function of the contract, and every method by which a harness's calls come to the host, is in one of the
+//! tables: a new one needs a row there that shows how a mismatch in it is reported.
 
 use std::collections::BTreeSet;
 
@@ -43,23 +43,20 @@ fn of_the_contract() -> BTreeSet<String> {
     named.collect()
 }
 
-/// The methods of the host's traits.
+/// What a harness can call of the host: the contract's functions, and WASI's.
 fn of_the_host() -> BTreeSet<String> {
-    let traits = [("host/bindings/src/imports.rs", "Imports"), ("host/wasi/src/host.rs", "WasiHost")];
-    let methods = traits.into_iter().flat_map(|(path, name)| {
-        let text = std::fs::read_to_string(root().join(path)).expect("the trait's file");
-        let items = syn::parse_file(&text).expect("Rust").items;
-        let found = items.into_iter().find_map(|item| match item {
-            syn::Item::Trait(found) if found.ident == name => Some(found.items),
-            _ => None,
-        });
-        found.unwrap_or_else(|| panic!("{path} has no trait `{name}`"))
+    let path = "host/wasi/src/host.rs";
+    let text = std::fs::read_to_string(root().join(path)).expect("the trait's file");
+    let items = syn::parse_file(&text).expect("Rust").items;
+    let wasi = items.into_iter().find_map(|item| match item {
+        syn::Item::Trait(found) if found.ident == "WasiHost" => Some(found.items),
+        _ => None,
     });
-    let names = methods.filter_map(|item| match item {
+    let names = wasi.expect("the trait `WasiHost`").into_iter().filter_map(|item| match item {
         syn::TraitItem::Fn(method) => Some(method.sig.ident.to_string()),
         _ => None,
     });
-    names.collect()
+    of_the_contract().into_iter().chain(names).collect()
 }
 
 #[test]
@@ -69,8 +66,8 @@ fn every_host_function_has_a_row() {
         .chain(counted::COUNTED.map(|(method, _)| method))
         .chain(EXEMPT.map(|(method, _)| method))
         .collect();
-    let (contract, host) = (of_the_contract(), of_the_host());
-    assert!(contract.len() > 12 && contract.is_subset(&host), "{contract:?} in {host:?}");
+    let host = of_the_host();
+    assert!(of_the_contract().len() > 12 && host.len() > 20, "{host:?}");
     let missing: Vec<&String> = host.iter().filter(|method| !covered.contains(method.as_str())).collect();
     assert!(missing.is_empty(), "no mismatch of {missing:?} is tested: add a row to rows.rs or counted.rs");
     let gone: Vec<&&str> = covered.iter().filter(|method| !host.contains(**method)).collect();

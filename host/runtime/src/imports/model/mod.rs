@@ -7,6 +7,8 @@ mod price;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use rewake_bindings::ModelImports;
 use rewake_bindings::model::{self, Request};
 use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
@@ -37,7 +39,13 @@ const MODEL_NAME_BYTES_MAX: usize = 256;
 /// What the guest is told.
 type Answer = std::result::Result<model::Completion, model::Error>;
 
-pub(super) async fn complete(imports: &mut StepImports, request: Request) -> Result<Answer> {
+impl ModelImports for StepImports {
+    fn complete(&mut self, request: Request) -> BoxFuture<'_, Result<Answer>> {
+        Box::pin(complete(self, request))
+    }
+}
+
+async fn complete(imports: &mut StepImports, request: Request) -> Result<Answer> {
     if let Some(name) = request.model.as_ref().filter(|name| name.len() > MODEL_NAME_BYTES_MAX) {
         imports.recorder.count(FUNCTION);
         return Ok(Err(model::Error::Rejected(format!("there is no model {:?}", cut(name, 100)))));
