@@ -18,6 +18,8 @@ use crate::world::{Outcome, World};
 
 /// A scenario with more places than this to be cut at never comes to an end.
 const CUTS_MAX: i64 = 200;
+/// Names the distance in appends between two cuts, if it is not 1: a sample takes less time.
+const CUT_STEP: &str = "REWAKE_CUT_STEP";
 
 /// A session, and what is sent to it: each command once the one before has been dealt with.
 pub struct Scenario {
@@ -59,7 +61,7 @@ impl Scenario {
         Scenario { varies: true, ..self }
     }
 
-    /// Plays it whole, and then killed after each append and taken up again: in the same place, and from a
+    /// Plays it whole, and then killed after each append, or each of a sample, and loaded again: in the same place, and from a
     /// copy of the data folder; with snapshots and without. Checks each, and compares what came of it.
     ///
     /// # Panics
@@ -75,8 +77,9 @@ impl Scenario {
         let expected = whole.check(&id).await;
         check(&whole, &id, &expected);
         let expected = expected.transcript();
-        for snapshot_entries in [3, 1_000] {
-            let mut appends = 0;
+        let step = cut_step();
+        for (snapshot_entries, first) in [(3, 0), (1_000, step / 2)] {
+            let mut appends = first;
             loop {
                 let world = created.copy().await.snapshots_every(snapshot_entries);
                 if !self.cut(&world, &id, appends).await {
@@ -90,7 +93,7 @@ impl Scenario {
                     check(world, &id, &events);
                     self.compare(&events.transcript(), &expected, appends);
                 }
-                appends += 1;
+                appends += step;
                 assert!(appends < CUTS_MAX, "it never comes to an end");
             }
             assert!(appends > 3, "it was cut {appends} times only");
@@ -139,4 +142,10 @@ impl Scenario {
         }
         None
     }
+}
+
+fn cut_step() -> i64 {
+    let step = std::env::var(CUT_STEP).map_or(1, |step| step.parse().expect("a number of appends"));
+    assert!(step > 0, "{CUT_STEP} is a distance");
+    step
 }

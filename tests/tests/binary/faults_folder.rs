@@ -11,7 +11,6 @@ use crate::faulty::{Three, says, turn};
 
 /// Runs a script of the shell as the owner of a mount namespace of its own, where that can be had. The tests may run
 /// as root, whom permissions do not hold.
-#[expect(clippy::print_stdout, reason = "a test that could not be made says so")]
 fn in_namespace(script: &str, args: &[&str]) -> Option<std::process::Output> {
     let unshare = |script: &str, args: &[&str]| {
         let mut command = Command::new("unshare");
@@ -23,7 +22,7 @@ fn in_namespace(script: &str, args: &[&str]) -> Option<std::process::Output> {
     if can.is_ok_and(|can| can.status.success()) {
         return Some(unshare(script, args).expect("it ran just now"));
     }
-    println!("skipped: no mount namespace can be had on this machine");
+    rewake_tests::skipped("this machine permits no mount namespace");
     None
 }
 

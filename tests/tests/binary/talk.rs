@@ -198,7 +198,7 @@ fn a_conversation_in_tmux() {
     if !Tmux::is_there() {
         let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
         assert!(is_excused, "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1");
-        return;
+        return rewake_tests::skipped("tmux is not installed: apt-get install tmux");
     }
     let program = Program::new();
     let bundle = program.bundle(&bundle(SCRIPT));
