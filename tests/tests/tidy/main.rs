@@ -120,6 +120,25 @@ fn documents_use_the_words_of_the_field() {
 }
 
 #[test]
+fn texts_and_comments_use_them_more_and_more() {
+    let tree = Tree::read();
+    let crates = dependencies::workspace_crates();
+    let folders = crates.iter().filter_map(|member| member.manifest.strip_suffix("/Cargo.toml"));
+    let mut counted: words::Counted = folders.map(|folder| (folder.to_owned(), Vec::new())).collect();
+    for path in tree.present.iter().filter(|path| tree::has_extension(path, "rs")) {
+        let is_in = |folder: &&String| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
+        let folder = counted.keys().filter(is_in).max_by_key(|folder| folder.len()).cloned();
+        let found = words::in_rust(path, &tree.text(path));
+        counted.entry(folder.unwrap_or_default()).or_default().extend(found);
+    }
+    if std::env::var_os(words::UPDATE).is_some() {
+        let table = words::updated(&tree.text(words::TABLE), &counted);
+        std::fs::write(tree::root().join(words::TABLE), table).expect("the table can be written");
+    }
+    assert_none(words::kept(&tree.text(words::TABLE), &counted));
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     let tree = Tree::read();
     let documents = tree.present.iter().filter(|path| tree::has_extension(path, "md"));
