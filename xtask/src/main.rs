@@ -9,6 +9,7 @@ mod console;
 mod debian;
 mod demo;
 mod fuzz;
+mod golden;
 mod guests;
 mod process;
 mod setup;
@@ -29,6 +30,7 @@ Set-up and checks of this repository.
   cargo xtask guests               build every plugin, example and test guest as a component
   cargo xtask build                guests, then the `rewake` program
   cargo xtask docs                 write docs/wit.md from the plugin contract
+  cargo xtask golden               write the golden files again (tests/golden/README.md)
   cargo xtask lines                print the lines of each crate, without tests, and its largest cycle of modules
   cargo xtask test                 set-up, then every check and test
   cargo xtask test --quick         without clippy and the documentation
@@ -68,6 +70,7 @@ fn dispatch(arguments: &[&str]) -> Result {
             Ok(())
         }
         ["docs"] => setup::docs(&Workspace::find()?),
+        ["golden"] => golden::run(&Workspace::find()?),
         ["lines"] => setup::lines(&Workspace::find()?),
         ["demo"] => demo::run(&Workspace::find()?),
         ["bench", options @ ..] => bench::run(&Workspace::find()?, options),

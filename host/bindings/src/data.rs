@@ -5,26 +5,20 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
 
-// Tokio's, which a test can stop: the simulation must not depend on how fast the machine is.
-use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Result, Store};
 use wasmtime_wasi::clocks::WasiClocksCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::ambient::Ambient;
-use crate::files::{self, Files, Opened, Volume};
+use rewake_wasi::{Ambient, Files, Mount, Opened, Pace, WasiData};
+
 use crate::imports::Imports;
 use crate::limits::Limits;
 use crate::output::{Capture, Output};
 
 /// Open files, streams and pollables of one instance; a file costs the host a descriptor.
 const HANDLES_MAX: usize = 512;
-
-/// How long calls of one guest are answered without other tasks in between.
-const PACE: Duration = Duration::from_millis(1);
 
 /// What one instance may use. Whatever is not named here it does not have: its environment and
 /// arguments are empty, stdin is closed, sockets are denied.
@@ -45,26 +39,6 @@ pub struct Sandbox {
     pub files_in_place: bool,
 }
 
-/// A host directory under a guest's name.
-#[derive(Clone, Debug)]
-pub struct Mount {
-    /// The directory on the host, and what it may hold. It is opened when it is first used.
-    pub volume: Arc<Volume>,
-    /// The name the guest sees, such as `/workspace`.
-    pub name: String,
-    /// What the guest may do in it.
-    pub access: Access,
-}
-
-/// What a guest may do in a mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Read files and list directories.
-    Read,
-    /// Also make, change and remove them.
-    Write,
-}
-
 /// The data of a Store.
 pub struct Data {
     wasi: WasiCtx,
@@ -77,19 +51,6 @@ pub struct Data {
     pace: Pace,
 }
 
-/// Lets other tasks run, if that was some time ago. A guest yields after so much fuel; what the host computes
-/// for it costs none, so that a loop of calls that are answered at once would hold a thread.
-pub(crate) struct Pace(Instant);
-
-impl Pace {
-    pub(crate) async fn keep(&mut self) {
-        if self.0.elapsed() >= PACE {
-            tokio::task::yield_now().await;
-            self.0 = Instant::now();
-        }
-    }
-}
-
 impl Data {
     /// Builds the data for one instance.
     ///
@@ -99,7 +60,8 @@ impl Data {
         let capture = Capture::new(sandbox.output_bytes_max);
         let mut wasi = WasiCtx::builder();
         wasi.stdout(capture.stdout()).stderr(capture.stderr());
-        files::check(&sandbox.mounts)?;
+        let (mounts, kept) = (sandbox.mounts.clone(), sandbox.while_busy.clone());
+        let opened = Opened::new(mounts, kept, sandbox.files_in_place)?;
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES_MAX);
         Ok(Data {
@@ -109,8 +71,8 @@ impl Data {
             capture,
             imports,
             call_bytes_max: sandbox.call_bytes_max,
-            opened: Opened::new(sandbox),
-            pace: Pace(Instant::now()),
+            opened,
+            pace: Pace::new(),
         })
     }
 
@@ -151,7 +113,8 @@ impl Data {
         self.opened.settle(self.imports.as_mut()).await
     }
 
-    pub(crate) async fn pace(&mut self) {
+    /// Lets other tasks run, if that was some time ago.
+    pub(crate) async fn keep_pace(&mut self) {
         self.pace.keep().await;
     }
 
@@ -159,8 +122,10 @@ impl Data {
     pub(crate) fn can_write(&self) -> bool {
         self.opened.can_write()
     }
+}
 
-    pub(crate) fn files(&mut self) -> Files<'_> {
+impl WasiData for Data {
+    fn files(&mut self) -> Files<'_> {
         Files {
             imports: self.imports.as_mut(),
             table: &mut self.table,
@@ -169,11 +134,15 @@ impl Data {
         }
     }
 
-    pub(crate) fn ambient(&mut self) -> Ambient<'_> {
+    fn ambient(&mut self) -> Ambient<'_> {
         Ambient {
             imports: self.imports.as_mut(),
             clocks: WasiClocksCtxView { ctx: self.wasi.clocks(), table: &mut self.table },
         }
+    }
+
+    fn pace(&mut self) -> &mut Pace {
+        &mut self.pace
     }
 }
 

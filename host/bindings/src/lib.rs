@@ -5,23 +5,16 @@
 //! whether a step is being replayed. Building this crate is slow (generated code for a concrete
 //! Store type), so what changes often belongs in the runtime, behind [`Imports`].
 
-mod ambient;
-mod clocks;
 mod contract;
 mod data;
-mod files;
 mod generated;
 mod imports;
 mod limits;
 mod linkers;
 mod output;
 mod plugins;
-mod poll;
-mod random;
 
-pub use clocks::{CLOCK_RESOLUTION_NS, coarse_ns};
-pub use data::{Access, Data, Mount, Sandbox, store};
-pub use files::{DEPTH_MAX, FileAnswer, FileKind, FileOp, FileStat, FileUse, Quota, Volume};
+pub use data::{Data, Sandbox, store};
 pub use imports::Imports;
 pub use limits::OverLimit;
 pub use linkers::{Kind, Linkers};

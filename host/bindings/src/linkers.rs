@@ -13,7 +13,6 @@ use wasmtime::{Engine, Result, bail};
 use crate::data::Data;
 use crate::generated::{harness_plugin, hook_plugin, tool_plugin};
 use crate::plugins::{HarnessPre, HookPre, ToolPre};
-use crate::{ambient, files, poll, random};
 
 /// The kinds of component that a bundle may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,18 +155,10 @@ fn hook(engine: &Engine) -> Result<Linker<Data>> {
     Ok(linker)
 }
 
-/// WASI, with every function that tells a guest something behind [`Imports`](crate::Imports): there it is counted,
-/// and for a harness recorded. The rest of WASI is constant, because `Data` gives an instance an empty environment
-/// and no sockets.
+/// WASI as `rewake-wasi` links it. `Data` gives an instance an empty environment and no sockets.
 fn wasi(engine: &Engine) -> Result<Linker<Data>> {
     let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    linker.allow_shadowing(true);
-    files::shadow(&mut linker)?;
-    ambient::shadow(&mut linker)?;
-    random::shadow(&mut linker)?;
-    poll::shadow(&mut linker)?;
-    linker.allow_shadowing(false);
+    rewake_wasi::add_to_linker(&mut linker)?;
     Ok(linker)
 }
 
@@ -176,8 +167,11 @@ mod tests {
     use super::*;
     use crate::data::Sandbox;
     use crate::imports::Imports;
+    use rewake_wasi::WasiHost;
 
     struct Nothing;
+
+    impl WasiHost for Nothing {}
 
     impl Imports for Nothing {}
 
@@ -227,20 +221,6 @@ mod tests {
                     assert!(format!("{error:#}").contains("use rewake:plugin/http"), "{error:#}");
                 }
             }
-        }
-    }
-
-    /// What stands in the place of single functions of WASI must have the name of the interface that is
-    /// linked: another version of it would be served by nobody's.
-    #[test]
-    fn what_is_shadowed_is_what_is_linked() {
-        let engine = Engine::default();
-        let streams = files::STREAMS.map(|function| (files::STREAMS_INTERFACE, function));
-        for (interface, function) in streams.into_iter().chain(random::FUNCTIONS) {
-            let mut linker = Linker::<Data>::new(&engine);
-            wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
-            let twice = linker.instance(interface).unwrap().func_wrap(function, |_, (): ()| Ok(()));
-            assert!(twice.is_err(), "{interface} has no {function}");
         }
     }
 }

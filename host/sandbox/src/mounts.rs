@@ -11,10 +11,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rewake_bindings::{Access, Mount, Quota, Volume};
 use rewake_core::fact::{ComponentPin, Created, PluginKind};
 use rewake_core::grant::{self, FsGrant, FsSource, Grants};
 use rewake_core::ids::{Digest, SessionId};
+use rewake_wasi::{Access, Mount, Quota, Volume};
 use tracing::warn;
 
 use crate::workspace;

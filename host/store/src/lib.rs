@@ -1,18 +1,20 @@
 //! Where sessions are kept. Ports (traits) say what the host needs of a store and what each method
 //! promises about a crash; [`sqlite`] keeps the promises with one file, [`memory`] with none.
-//! Decides nothing about sessions: that is `rewake-core`'s.
+//! Decides nothing about sessions: that is `rewake-core`'s. The feature `testing` adds what tests need: failures on
+//! request, and a file changed past its guards.
 //!
 //! Start with [`ports`], then `sqlite/writer.rs`.
 
 mod checks;
-#[cfg(any(test, feature = "contract"))]
-pub mod contract;
+#[cfg(test)]
+mod contract;
 mod cut;
 mod error;
 mod host_lock;
 pub mod memory;
 pub(crate) mod ports;
 pub mod sqlite;
+#[cfg(any(test, feature = "testing"))]
 pub mod tamper;
 
 pub use cut::CutStore;

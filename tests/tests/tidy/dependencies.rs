@@ -11,7 +11,7 @@ use crate::tree::{Violation, line_of, root};
 
 /// What a workspace crate may name of the workspace. The binary names the inner crates itself until
 /// the server stands between.
-const EDGES: [(&str, &[&str]); 20] = [
+const EDGES: [(&str, &[&str]); 21] = [
     (
         "rewake",
         &[
@@ -58,6 +58,7 @@ const EDGES: [(&str, &[&str]); 20] = [
             "rewake-schema",
             "rewake-toml",
             "rewake-bindings",
+            "rewake-wasi",
             "rewake-store",
             "rewake-core",
             "rewake-text",
@@ -74,6 +75,7 @@ const EDGES: [(&str, &[&str]); 20] = [
             "rewake-egress",
             "rewake-toml",
             "rewake-bindings",
+            "rewake-wasi",
             "rewake-store",
             "rewake-core",
             "rewake-wire",
@@ -99,7 +101,8 @@ const EDGES: [(&str, &[&str]); 20] = [
     ("rewake-egress", &["rewake-core"]),
     ("rewake-schema", &["rewake-core"]),
     ("rewake-toml", &["rewake-core", "rewake-text"]),
-    ("rewake-bindings", &[]),
+    ("rewake-wasi", &[]),
+    ("rewake-bindings", &["rewake-wasi"]),
     ("rewake-store", &["rewake-core", "rewake-wire"]),
     ("rewake-core", &["rewake-wire"]),
     ("rewake-text", &[]),
@@ -118,12 +121,10 @@ const PLUGINS: &str = "plugins/";
 const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 
 /// Crates, by the beginning of their names, and the only manifests that may name them.
-const CONFINED: [(&str, &[&str]); 7] = [
-    ("wasmtime", &["rewake-bindings", "rewake-sandbox", "rewake-runtime"]),
+const CONFINED: [(&str, &[&str]); 5] = [
+    ("wasmtime", &["rewake-wasi", "rewake-bindings", "rewake-sandbox", "rewake-runtime"]),
     ("rusqlite", &["rewake-store"]),
     ("hyper", &["rewake-egress"]),
-    ("genai", &["rewake-models"]),
-    ("reqwest", &["rewake-egress", "rewake-models"]),
     // The servers of tests speak it too.
     ("tokio-rustls", &["rewake-egress", "rewake-tests"]),
     ("axum", &["rewake-server"]),

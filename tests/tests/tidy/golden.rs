@@ -1,5 +1,4 @@
-//! Golden files are added, never changed: what a version wrote is read by every later one. One list names each of
-//! them with its digest; a file that may grow is listed again with its length whenever it did.
+//! Golden files are as `cargo xtask golden` wrote them: `tests/golden/list.txt` names each of them with its digest.
 //!
 //! Knows the list and bytes. What the files mean is tested where they are read.
 
@@ -7,12 +6,12 @@ use rewake_core::ids::Digest;
 
 use crate::tree::Violation;
 
-/// The list: a digest, so many bytes from the file's start, and the file, a line each.
+/// The list: a digest and a file, a line each.
 pub(crate) const LIST: &str = "tests/golden/list.txt";
-/// Files that stand elsewhere, beside the test that reads them.
+/// Golden files that are beside the test that reads them.
 pub(crate) const ELSEWHERE: [&str; 3] =
     ["host/core/tests/laws/golden.txt", "host/core/tests/laws/written.txt", "host/core/tests/laws/chain.txt"];
-/// Set by whoever adds a golden file.
+/// Set by `cargo xtask golden`.
 pub(crate) const UPDATE: &str = "UPDATE_GOLDEN";
 
 /// Whether a file of the tree is a golden one.
@@ -21,98 +20,41 @@ pub(crate) fn is_golden(path: &str) -> bool {
     is_here || ELSEWHERE.contains(&path)
 }
 
-struct Row<'a> {
-    number: usize,
-    digest: &'a str,
-    bytes: usize,
-    path: &'a str,
+/// The list of these files; `read` gives a file's bytes.
+pub(crate) fn list(files: &[String], read: impl Fn(&str) -> Option<Vec<u8>>) -> String {
+    let line = |path: &String| Some(format!("{} {path}\n", Digest::of(&read(path)?).to_hex()));
+    files.iter().filter_map(line).collect()
 }
 
-fn rows(list: &str) -> Result<Vec<Row<'_>>, Violation> {
-    list.lines().zip(1..).map(|(line, number)| row_of(line, number)).collect()
-}
-
-fn row_of(line: &str, number: usize) -> Result<Row<'_>, Violation> {
-    let mut fields = line.splitn(3, ' ');
-    let fields = (fields.next(), fields.next().and_then(|bytes| bytes.parse().ok()), fields.next());
-    match fields {
-        (Some(digest), Some(bytes), Some(path)) => Ok(Row { number, digest, bytes, path }),
-        _ => Err(Violation::new(LIST, number, "a line is DIGEST BYTES PATH")),
-    }
-}
-
-/// What is wrong with the list, or with the files that it names; `read` gives a file's bytes.
-pub(crate) fn kept(list: &str, files: &[String], read: impl Fn(&str) -> Option<Vec<u8>>) -> Vec<Violation> {
-    let rows = match rows(list) {
-        Ok(rows) => rows,
-        Err(violation) => return vec![violation],
+/// The files that the list does not name as they are, and those that it names and that are gone.
+pub(crate) fn unlisted(list: &str, made: &str) -> Vec<Violation> {
+    let stale = |line: &str| {
+        let path = line.split_once(' ').map_or(line, |(_, path)| path);
+        Violation::new(path, 1, format!("it is not as `{LIST}` says: run `cargo xtask golden`"))
     };
-    let mut found = Vec::new();
-    for Row { number, digest, bytes, path } in &rows {
-        let is = read(path);
-        let wrong = match is.as_deref().map(|is| is.get(..*bytes)) {
-            None => "is gone",
-            Some(None) => "is shorter than it was",
-            Some(Some(is)) if Digest::of(is).to_hex() != *digest => "was changed",
-            Some(Some(_)) => continue,
-        };
-        let rule = format!("`{path}` {wrong}: golden files are added and grow, what was in them stays");
-        found.push(Violation::new(LIST, *number, rule));
-    }
-    for path in files {
-        let newest = rows.iter().filter(|row| row.path == path).map(|row| row.bytes).max();
-        if newest != read(path).map(|bytes| bytes.len()) {
-            let rule =
-                format!("it is new, or grew, and is not in `{LIST}`: `{UPDATE}=1 cargo test …` adds it");
-            found.push(Violation::new(path, 1, rule));
-        }
-    }
-    found
-}
-
-/// The lines that the list lacks.
-pub(crate) fn missing(list: &str, files: &[String], read: impl Fn(&str) -> Option<Vec<u8>>) -> String {
-    let rows = rows(list).unwrap_or_default();
-    let mut lines = String::new();
-    for path in files {
-        let newest = rows.iter().filter(|row| row.path == path).map(|row| row.bytes).max();
-        if let Some(bytes) = read(path).filter(|bytes| Some(bytes.len()) != newest) {
-            lines += &format!("{} {} {path}\n", Digest::of(&bytes).to_hex(), bytes.len());
-        }
-    }
-    lines
+    let lacks = |of: &str, line: &str| !of.lines().any(|other| other == line);
+    let changed = made.lines().filter(|line| lacks(list, line));
+    let gone = list.lines().filter(|line| {
+        let path = line.split_once(' ').map(|(_, path)| path);
+        lacks(made, line) && !made.lines().any(|other| other.split_once(' ').map(|(_, path)| path) == path)
+    });
+    changed.chain(gone).map(stale).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(list: &str, file: Option<&str>) -> Vec<String> {
-        let files = [String::from("tests/golden/a")];
-        let files = if file.is_some() { &files[..] } else { &[] };
-        kept(list, files, |_| file.map(|text| text.as_bytes().to_vec()))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
-    }
-
     #[test]
     fn what_is_listed_stays_and_what_is_there_is_listed() {
-        let list = missing("", &["tests/golden/a".into()], |_| Some(b"one".to_vec()));
-        assert_eq!(check(&list, Some("one")), [""; 0]);
-        for (file, says) in [(None, "is gone"), (Some("on"), "is shorter"), (Some("two"), "was changed")] {
-            let found = check(&list, file);
-            assert!(found[0].contains(says), "{found:?}");
+        let made = |text: &str| list(&["tests/golden/a".into()], |_| Some(text.into()));
+        let kept = made("one");
+        assert_eq!(unlisted(&kept, &kept).len(), 0);
+        for (listed, found) in [(kept.as_str(), made("two")), ("", kept.clone()), (&kept, String::new())] {
+            let wrong = unlisted(listed, &found);
+            assert_eq!(wrong.len(), 1, "{listed} {found}");
+            assert!(wrong[0].to_string().contains("tests/golden/a"), "{}", wrong[0]);
         }
-        // It grew: what was there is as it was, and the rest is not listed yet.
-        let found = check(&list, Some("one and two"));
-        assert!(found.len() == 1 && found[0].contains("grew"), "{found:?}");
-        let list =
-            list.clone() + &missing(&list, &["tests/golden/a".into()], |_| Some(b"one and two".to_vec()));
-        assert_eq!((list.lines().count(), check(&list, Some("one and two")).len()), (2, 0));
-        assert_eq!(check(&list, Some("two and one")).len(), 2);
-        assert!(check("nonsense", None)[0].contains("DIGEST BYTES PATH"));
-        assert!(check("", Some("one"))[0].contains("is not in"));
     }
 
     #[test]

@@ -83,6 +83,8 @@ async fn the_host_s_side_comes_out_of_the_store_as_what_it_was() {
 #[tokio::test]
 async fn an_import_that_nobody_implements_traps_and_says_which() {
     struct Nothing;
+    impl rewake_wasi::WasiHost for Nothing {}
+
     impl rewake_bindings::Imports for Nothing {}
     let (result, _) = step(&titled(), Nothing).await;
     let error = result.unwrap_err();

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rewake_bindings::{Access, Data, Mount, Sandbox, Volume, harness, store};
+use rewake_bindings::{Data, Sandbox, harness, store};
+use rewake_wasi::{Access, Mount, Volume};
 
 use crate::guest::{Parts, engine, prepare, sandbox, step};
 use crate::recorder::Recorder;

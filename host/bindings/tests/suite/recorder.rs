@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rewake_bindings::{Imports, http, log};
+use rewake_wasi::WasiHost;
 use wasmtime::Result;
 
 #[derive(Default)]
@@ -50,7 +51,9 @@ impl Imports for Recorder {
         self.note(format!("{level:?} {message}"));
         Ok(())
     }
+}
 
+impl WasiHost for Recorder {
     fn observe_wall(&mut self) -> Result<Duration> {
         self.note("wall");
         Ok(Duration::new(1_000, 7))
@@ -86,12 +89,21 @@ impl Imports for Recorder {
         Ok((3, 4))
     }
 
-    fn replayed_ready(&mut self, _: &'static str, _: usize, _: usize) -> Result<Option<Vec<u32>>> {
-        Ok(self.replay.pop_front())
-    }
-
-    fn observed_ready(&mut self, function: &'static str, ready: &[u32]) -> Result<()> {
-        self.note(format!("{function} {ready:?}"));
-        Ok(())
+    fn observe_ready<'a>(
+        &'a mut self,
+        function: &'static str,
+        _: usize,
+        _: usize,
+        live: BoxFuture<'a, Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, Result<Vec<u32>>> {
+        async move {
+            if let Some(ready) = self.replay.pop_front() {
+                return Ok(ready);
+            }
+            let ready = live.await?;
+            self.note(format!("{function} {ready:?}"));
+            Ok(ready)
+        }
+        .boxed()
     }
 }

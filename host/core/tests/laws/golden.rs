@@ -1,6 +1,6 @@
-//! What was once written is read for ever: the kinds, payloads of every kind and version as they stand in
-//! journals (`golden.txt`), what a payload is read as (`written.txt`), and the hash chain (`chain.txt`). Lines are
-//! added, never changed or removed: `tests/golden/README.md` says how, and tidy sees to it.
+//! Journals of earlier versions are read: the kinds, payloads of every kind and version as they are in journals
+//! (`golden.txt`), what a payload is read as (`written.txt`), and the hash chain (`chain.txt`).
+//! `tests/golden/README.md` says how these files change.
 
 use std::collections::BTreeSet;
 
@@ -63,26 +63,14 @@ fn golden_payloads_are_read_and_written_as_they_stand() {
     }
 }
 
-/// Whether goldens that are missing are to be made.
+/// The lines of a golden file beside this one. `cargo xtask golden` has it written first, with the lines of today.
 #[allow(clippy::disallowed_methods, reason = "golden files are files; the rules know none")]
-fn is_making() -> bool {
-    std::env::var_os("UPDATE_GOLDEN").is_some()
-}
-
-/// The lines of a file beside this one.
-#[allow(clippy::disallowed_methods, reason = "golden files are files; the rules know none")]
-fn lines_of(name: &str) -> Vec<String> {
+fn kept(name: &str, today: &[String]) -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws/").to_owned() + name;
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, today.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    }
     std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
-/// Adds lines to a file beside this one.
-#[allow(clippy::disallowed_methods, reason = "golden files are files; the rules know none")]
-fn add(name: &str, lines: &[String]) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws/").to_owned() + name;
-    let mut text = std::fs::read_to_string(&path).unwrap_or_default();
-    lines.iter().for_each(|line| text += &format!("{line}\n"));
-    std::fs::write(path, text).unwrap();
 }
 
 /// Whether all that a value has is in another one: in lists at the same place.
@@ -102,18 +90,14 @@ fn holds(now: &Value, then: &Value) -> bool {
 /// would change what old journals say. Fields that are new may come to it.
 #[test]
 fn what_a_payload_leaves_out_still_means_the_same() {
-    let kept = lines_of("written.txt");
     let written: Vec<String> = golden()
         .map(|(kind, version, payload)| {
             let fact = Fact::decode(kind, version, payload.as_bytes()).unwrap();
             String::from_utf8(fact.encode()).unwrap()
         })
         .collect();
-    if is_making() && kept.len() < written.len() {
-        add("written.txt", &written[kept.len()..]);
-    } else {
-        assert_eq!(kept.len(), written.len(), "a payload is new: UPDATE_GOLDEN=1 adds what it is read as");
-    }
+    let kept = kept("written.txt", &written);
+    assert_eq!(kept.len(), written.len(), "a payload is new or gone: run `cargo xtask golden`");
     for ((kept, now), (kind, ..)) in kept.iter().zip(&written).zip(golden()) {
         let (then, now): (Value, Value) =
             (serde_json::from_str(kept).unwrap(), serde_json::from_str(now).unwrap());
@@ -212,12 +196,9 @@ fn links() -> Vec<Link> {
 /// R0: the layout is fixed, byte by byte; a chain of today holds for ever.
 #[test]
 fn the_hash_chain_is_laid_out_as_ever() {
-    if is_making() && lines_of("chain.txt").is_empty() {
-        let lines: Vec<String> = links().iter().map(|link| serde_json::to_string(link).unwrap()).collect();
-        add("chain.txt", &lines);
-    }
+    let today: Vec<String> = links().iter().map(|link| serde_json::to_string(link).unwrap()).collect();
     let kept: Vec<Link> =
-        lines_of("chain.txt").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        kept("chain.txt", &today).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(kept.len() >= 3);
     for link in kept {
         assert_eq!(hex(&hashed(&link)), link.bytes, "{}", link.kind);

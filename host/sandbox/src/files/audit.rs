@@ -2,10 +2,10 @@
 //!
 //! It keeps digests, never content. What only looks at a file that is already open is left out.
 
-use rewake_bindings::{FileAnswer, FileOp, FileUse};
 use rewake_core::fact::{FileAudit, FileUsed};
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
+use rewake_wasi::{FileAnswer, FileOp, FileUse};
 
 use super::op_in;
 

@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rewake_bindings::{DEPTH_MAX, Quota};
 use rewake_core::ids::SessionId;
+use rewake_wasi::{DEPTH_MAX, Quota};
 use thiserror::Error;
 use walkdir::WalkDir;
 

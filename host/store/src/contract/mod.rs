@@ -17,7 +17,7 @@ use crate::{Position, StoreError};
 use tale::Tale;
 
 /// Runs all checks that need nothing but a store. Each makes sessions of its own.
-pub async fn check(store: &dyn Store) {
+pub(crate) async fn check(store: &dyn Store) {
     journal::creation(store).await;
     journal::appends(store).await;
     journal::broken_records(store).await;
@@ -45,7 +45,7 @@ pub async fn check(store: &dyn Store) {
 }
 
 /// The failures that a store in memory can be told to have.
-pub async fn failures(store: &MemoryStore) {
+pub(crate) async fn failures(store: &MemoryStore) {
     let mut tale = Tale::new("ses_failures");
     store.create(tale.creation()).await.unwrap();
 
@@ -75,7 +75,7 @@ pub async fn failures(store: &MemoryStore) {
 }
 
 /// Leases end by the store's clock, not by time that passes.
-pub async fn clock(store: &MemoryStore) {
+pub(crate) async fn clock(store: &MemoryStore) {
     let tale = Tale::new("ses_clock");
     let (one, other) = (HostId::parse("host_1").unwrap(), HostId::parse("host_2").unwrap());
     store.create(tale.creation()).await.unwrap();

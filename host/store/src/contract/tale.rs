@@ -10,17 +10,17 @@ use crate::ports::{Append, NewSession, Projection};
 
 /// A made-up session, as its writer sees it.
 #[derive(Clone, Debug)]
-pub struct Tale {
+pub(crate) struct Tale {
     /// Its id.
-    pub session: SessionId,
+    pub(crate) session: SessionId,
     /// The lease's number.
-    pub epoch: u64,
+    pub(crate) epoch: u64,
     /// The newest record that was made.
-    pub head: Head,
+    pub(crate) head: Head,
     /// What the next append says that lists show.
-    pub projection: Projection,
+    pub(crate) projection: Projection,
     /// Bytes of a record's payload, about.
-    pub payload_bytes: usize,
+    pub(crate) payload_bytes: usize,
     /// What it is created with.
     pub(super) first: Vec<Record>,
 }
@@ -30,7 +30,7 @@ impl Tale {
     ///
     /// # Panics
     /// If the id is none.
-    pub fn new(id: &str) -> Self {
+    pub(crate) fn new(id: &str) -> Self {
         let projection = Projection { agent: "tale".into(), status: Status::Queued, title: None, turns: 0 };
         let mut tale = Tale {
             session: SessionId::parse(id).expect("an id"),
@@ -45,7 +45,7 @@ impl Tale {
     }
 
     /// What creates it.
-    pub fn creation(&self) -> NewSession {
+    pub(crate) fn creation(&self) -> NewSession {
         NewSession {
             session: self.session.clone(),
             project: "default".into(),
@@ -60,7 +60,7 @@ impl Tale {
     ///
     /// # Panics
     /// If a record is over a limit.
-    pub fn records(&mut self, count: u64) -> Vec<Record> {
+    pub(crate) fn records(&mut self, count: u64) -> Vec<Record> {
         (0..count)
             .map(|_| {
                 let reason = "x".repeat(self.payload_bytes);
@@ -78,7 +78,7 @@ impl Tale {
     }
 
     /// An append of the next records.
-    pub fn append(&mut self, count: u64) -> Append {
+    pub(crate) fn append(&mut self, count: u64) -> Append {
         let expected = self.head;
         Append {
             session: self.session.clone(),

@@ -1,11 +1,13 @@
-//! A store in memory: the same answers as the embedded one, none of its durability, and failures on
-//! request. For tests, and for sessions that nobody wants back.
+//! A store in memory: the same answers as the embedded one, and none of its durability. For tests, and for sessions that
+//! nobody wants back.
 
+#[cfg(any(test, feature = "testing"))]
+mod failures;
 mod installed;
 mod kept;
 mod ports;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,18 +18,8 @@ use rewake_wire::Sender;
 use crate::ports::{Arrivals, Bundle, BundleName, Installed};
 use kept::Kept;
 
-/// How an append is to fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// As if the lease had been lost; nothing is written.
-    Fenced,
-    /// As if something outside had failed; nothing is written.
-    Io,
-    /// The commit's outcome is not known, and it was written.
-    UnknownApplied,
-    /// The commit's outcome is not known, and it was not written.
-    UnknownNotApplied,
-}
+#[cfg(any(test, feature = "testing"))]
+pub use failures::Failure;
 
 /// A store in memory.
 #[derive(Default)]
@@ -47,25 +39,14 @@ struct All {
     installed: Vec<(String, Installed)>,
     /// Whose each row of any inbox is, in the order of their coming.
     rows: Vec<SessionId>,
-    failures: VecDeque<Failure>,
-    /// The clock, if it was set; else the machine's.
-    now: Option<Timestamp>,
+    #[cfg(any(test, feature = "testing"))]
+    asked: failures::Asked,
 }
 
 impl MemoryStore {
     /// A store with nothing in it.
     pub fn new() -> Self {
         MemoryStore::default()
-    }
-
-    /// Has the next append that would succeed fail instead; more are lined up.
-    pub fn fail_next_append(&self, failure: Failure) {
-        self.lock().failures.push_back(failure);
-    }
-
-    /// Stops the clock at a time; leases end by it.
-    pub fn set_now(&self, now: Timestamp) {
-        self.lock().now = Some(now);
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
@@ -76,10 +57,12 @@ impl MemoryStore {
 
 impl All {
     fn now(&self) -> Timestamp {
-        self.now.unwrap_or_else(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-        })
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(now) = self.asked.now {
+            return now;
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
     fn session(&self, id: &SessionId) -> crate::Result<&Kept> {

@@ -6,8 +6,8 @@ use rewake_core::command::{Command, Row};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
 use rewake_wire::{Fault, Sender, SessionSummary};
 
+use super::MemoryStore;
 use super::kept::Kept;
-use super::{Failure, MemoryStore};
 use crate::ports::{
     Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
     SavedState, Sessions, Snapshot, Snapshots, States, Store,
@@ -47,23 +47,20 @@ impl MemoryStore {
         let session = all.session(&append.session)?;
         session.admit(&append)?;
         let project = session.project.clone();
-        let expected = Position { epoch: append.epoch, seq: append.expected.seq };
-        let failure = all.failures.pop_front();
-        match failure {
-            Some(Failure::Fenced) => return Err(all.session(&append.session)?.fenced(expected)),
-            Some(Failure::Io) => return Err(StoreError::io("writing to the store", "as the test asked")),
-            Some(Failure::UnknownNotApplied) => return Err(StoreError::Unknown("as the test asked".into())),
-            Some(Failure::UnknownApplied) | None => {}
-        }
+        #[cfg(any(test, feature = "testing"))]
+        let outcome = {
+            let expected = Position { epoch: append.epoch, seq: append.expected.seq };
+            let fenced = all.session(&append.session)?.fenced(expected);
+            all.asked.next(fenced)?
+        };
+        #[cfg(not(any(test, feature = "testing")))]
+        let outcome = Ok(());
         for blob in std::mem::take(&mut append.blobs) {
             all.blobs.insert((project.clone(), blob.digest), blob.bytes);
         }
         let id = append.session.clone();
         all.session_mut(&id)?.apply(append, head);
-        match failure {
-            None => Ok(()),
-            Some(_) => Err(StoreError::Unknown("as the test asked".into())),
-        }
+        outcome
     }
 
     fn try_acquire(

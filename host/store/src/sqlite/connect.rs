@@ -1,6 +1,7 @@
 //! How connections to the file are made, and which schema it must have. Every connection of the host is
 //! made here, so that each has the same settings.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,12 +18,9 @@ use crate::{Result, StoreError};
 
 /// What SQLite's `application_id` must be: "Rwke".
 const APPLICATION_ID: i64 = 0x5277_6b65;
-/// All schemas in order; a file's `user_version` is how many of them it has. Only ever added to.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001-first.sql"),
-    include_str!("migrations/0002-installed.sql"),
-    include_str!("migrations/0003-targets.sql"),
-];
+/// The schema, then the migrations in order; a file's `user_version` is how many of these it has. The schema is edited in
+/// place until the tag 0.1.0; from then on migrations are added and nothing else changes.
+pub(super) const SCHEMA: &[&str] = &[include_str!("schema.sql")];
 /// How long a connection waits for another process's transaction.
 const BUSY: Duration = Duration::from_secs(5);
 /// And how long it pauses where SQLite does not wait.
@@ -42,6 +40,8 @@ const ROOM_BYTES_MIN: u64 = 64 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) path: PathBuf,
+    /// See [`SCHEMA`].
+    schema: &'static [&'static str],
     /// Read as a file that nobody can write: no write-ahead log is there and none can be made.
     immutable: bool,
 }
@@ -49,18 +49,19 @@ pub(super) struct Location {
 impl Location {
     /// Opens the file for writing: makes it if it is not there, and brings its schema up to date. The
     /// connection is the store's one writer.
-    pub(super) fn for_writing(path: &Path) -> Result<(Self, Connection)> {
-        let location = Location { path: path.to_owned(), immutable: false };
+    pub(super) fn for_writing(path: &Path, schema: &'static [&'static str]) -> Result<(Self, Connection)> {
+        let location = Location { path: path.to_owned(), schema, immutable: false };
         make_private(path)?;
         check_writable(path)?;
         let connection = location.writer()?;
-        migrate(&connection, path)?;
+        location.migrate(&connection)?;
+        location.check_tables(&connection)?;
         Ok((location, connection))
     }
 
     /// Finds out how the file can be read without changing anything.
-    pub(super) fn for_reading(path: &Path) -> Result<Self> {
-        let mut location = Location { path: path.to_owned(), immutable: false };
+    pub(super) fn for_reading(path: &Path, schema: &'static [&'static str]) -> Result<Self> {
+        let mut location = Location { path: path.to_owned(), schema, immutable: false };
         if !path.exists() {
             return Err(StoreError::NotFound(format!("store at {}; start a session first", path.display())));
         }
@@ -107,26 +108,114 @@ impl Location {
         open().map_err(|error| self.opening(&error))
     }
 
-    /// Reads the schema's version through a connection for reading.
+    /// Checks the schema through a connection for reading.
     fn probe(&self) -> Result<()> {
-        match check_schema(&self.reader()?, &self.path)? {
-            found if found == MIGRATIONS.len() as i64 => Ok(()),
-            found => Err(StoreError::Foreign {
-                path: self.path.clone(),
-                why: format!(
-                    "its schema is {found}, and reading needs {}; open it once for writing",
-                    MIGRATIONS.len()
-                ),
-            }),
+        let connection = self.reader()?;
+        let (found, known) = (self.check_schema(&connection)?, self.version());
+        if found < known {
+            let why = format!("its schema is {found}, and reading needs {known}; open it once for writing");
+            return Err(self.foreign(why));
         }
+        self.check_tables(&connection)
+    }
+
+    /// The schema's version that this program needs.
+    fn version(&self) -> i64 {
+        self.schema.len() as i64
+    }
+
+    fn foreign(&self, why: String) -> StoreError {
+        StoreError::Foreign { path: self.path.clone(), why }
     }
 
     fn opening(&self, error: &rusqlite::Error) -> StoreError {
         if failure::is_no_database(error) {
-            return StoreError::Foreign { path: self.path.clone(), why: "it is no SQLite database".into() };
+            return self.foreign("it is no SQLite database".into());
         }
         unreadable("opening", &self.path, error)
     }
+
+    /// Reads the schema's version; refuses files of others and of newer versions.
+    pub(super) fn check_schema(&self, connection: &Connection) -> Result<i64> {
+        // In one statement, which sees one state of the file: another process may be creating the schema.
+        let (application, version, tables): (i64, i64, i64) = connection
+            .query_row(
+                "SELECT (SELECT application_id FROM pragma_application_id), \
+                 (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .map_err(|error| self.schema_failed(&error))?;
+        let known = self.version();
+        let fresh = application == 0 && version == 0 && tables == 0;
+        match (application, version) {
+            _ if fresh => Ok(0),
+            (APPLICATION_ID, found) if found > known => {
+                Err(StoreError::Newer { path: self.path.clone(), found, known })
+            }
+            (APPLICATION_ID, found) if found > 0 => Ok(found),
+            (found, version) => {
+                Err(self.foreign(format!("its application id is {found:#x} and its schema {version}")))
+            }
+        }
+    }
+
+    /// Refuses a file whose tables, indexes and triggers are not those of its version: one of an unreleased version,
+    /// or one whose guards somebody removed.
+    fn check_tables(&self, connection: &Connection) -> Result<()> {
+        let expected = || {
+            let fresh = Connection::open_in_memory()?;
+            self.schema.iter().try_for_each(|part| fresh.execute_batch(part))?;
+            definitions(&fresh)
+        };
+        let expected = expected().map_err(|error| failure::failed("building the schema".into(), &error))?;
+        let found = definitions(connection).map_err(|error| self.schema_failed(&error))?;
+        let mut differ =
+            expected.symmetric_difference(&found).map(|(kind, name, _)| format!("{kind} {name}"));
+        match differ.next() {
+            None => Ok(()),
+            Some(first) => Err(self.foreign(format!(
+                "its {first} is not that of schema {}, as in a file of an unreleased version",
+                self.version()
+            ))),
+        }
+    }
+
+    fn schema_failed(&self, error: &rusqlite::Error) -> StoreError {
+        match error {
+            error if failure::is_no_database(error) => self.foreign("it is no SQLite database".into()),
+            // What SQLite answers to a header of another form.
+            error if failure::is_of_a_statement(error) => self.foreign(failure::said(error)),
+            error => unreadable("reading the schema of", &self.path, error),
+        }
+    }
+
+    /// Brings the schema up to date, in one transaction: after a crash it is the old one or the new one.
+    fn migrate(&self, connection: &Connection) -> Result<()> {
+        if self.check_schema(connection)? == self.version() {
+            return Ok(());
+        }
+        let failed = |error: rusqlite::Error| {
+            failure::failed(format!("bringing the schema of {} up to date", self.path.display()), &error)
+        };
+        let transaction =
+            Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(failed)?;
+        // Once more, now that no other process can be doing the same.
+        let found = self.check_schema(&transaction)?;
+        for migration in &self.schema[found as usize..] {
+            transaction.execute_batch(migration).map_err(failed)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", self.version()).map_err(failed)?;
+        transaction.commit().map_err(failed)
+    }
+}
+
+/// Kind, name and text of all that a schema defines.
+fn definitions(connection: &Connection) -> rusqlite::Result<BTreeSet<(String, String, String)>> {
+    let mut query = connection
+        .prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?;
+    query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 
 /// A file's name for a connection that takes it for one that nobody can write.
@@ -238,56 +327,4 @@ fn unreadable(doing: &str, path: &Path, error: &rusqlite::Error) -> StoreError {
         }
         other => other,
     }
-}
-
-/// Reads the schema's version; refuses files of others and of newer versions.
-pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<i64> {
-    let foreign = |why: String| StoreError::Foreign { path: path.to_owned(), why };
-    let failed = |error: rusqlite::Error| match error {
-        error if failure::is_no_database(&error) => foreign("it is no SQLite database".into()),
-        // What SQLite answers to a header of another form.
-        error if failure::is_of_a_statement(&error) => foreign(failure::said(&error)),
-        error => unreadable("reading the schema of", path, &error),
-    };
-    // In one statement, which sees one state of the file: another process may be making it what it is to be.
-    let (application, version, tables): (i64, i64, i64) = connection
-        .query_row(
-            "SELECT (SELECT application_id FROM pragma_application_id), \
-             (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )
-        .map_err(failed)?;
-    let known = MIGRATIONS.len() as i64;
-    let fresh = application == 0 && version == 0 && tables == 0;
-    match (application, version) {
-        _ if fresh => Ok(0),
-        (APPLICATION_ID, found) if found > known => {
-            Err(StoreError::Newer { path: path.to_owned(), found, known })
-        }
-        (APPLICATION_ID, found) if found > 0 => Ok(found),
-        (found, version) => {
-            Err(foreign(format!("its application id is {found:#x} and its schema {version}")))
-        }
-    }
-}
-
-/// Brings the schema up to date, in one transaction: after a crash it is the old one or the new one.
-fn migrate(connection: &Connection, path: &Path) -> Result<()> {
-    if check_schema(connection, path)? == MIGRATIONS.len() as i64 {
-        return Ok(());
-    }
-    let failed = |error: rusqlite::Error| {
-        failure::failed(format!("bringing the schema of {} up to date", path.display()), &error)
-    };
-    let transaction =
-        Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(failed)?;
-    // Once more, now that no other process can be doing the same.
-    let found = check_schema(&transaction, path)?;
-    for migration in &MIGRATIONS[found as usize..] {
-        transaction.execute_batch(migration).map_err(failed)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
-    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(failed)?;
-    transaction.commit().map_err(failed)
 }

@@ -31,7 +31,7 @@ use rewake_core::ids::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use connect::Location;
+use connect::{Location, SCHEMA};
 use job::{Asked, Job, Operation, Stop};
 use readers::blocking;
 use shared::Shared;
@@ -66,15 +66,15 @@ impl SqliteStore {
     /// `Damaged`, `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let path = path.to_owned();
-        blocking(move || Self::open_blocking(&path, options)).await
+        blocking(move || Self::open_blocking(&path, options, SCHEMA)).await
     }
 
-    fn open_blocking(path: &Path, options: OpenOptions) -> Result<Self> {
+    fn open_blocking(path: &Path, options: OpenOptions, schema: &'static [&'static str]) -> Result<Self> {
         if options.read_only {
-            let shared = Arc::new(Shared::new(Location::for_reading(path)?));
+            let shared = Arc::new(Shared::new(Location::for_reading(path, schema)?));
             return Ok(SqliteStore { shared, jobs: None });
         }
-        let (location, connection) = Location::for_writing(path)?;
+        let (location, connection) = Location::for_writing(path, schema)?;
         let shared = Arc::new(Shared::new(location));
         let (jobs, queue) = mpsc::channel(writer::QUEUE_JOBS_MAX);
         let writer = Writer::new(Arc::clone(&shared), connection, queue);

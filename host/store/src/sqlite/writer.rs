@@ -8,7 +8,7 @@ use std::thread;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connect::{check_schema, closed};
+use super::connect::closed;
 use super::failure::{Verdict, is_locked, judge, not_written, said};
 use super::identity::Identity;
 use super::job::{Job, Task};
@@ -160,7 +160,7 @@ impl Writer {
         let connection = self.shared.while_closed(|location| {
             let connection = location.writer()?;
             // Reads the file's first page and its log: a connection that was only made knows nothing of either.
-            check_schema(&connection, &location.path)?;
+            location.check_schema(&connection)?;
             Ok(connection)
         });
         let connection = connection.map_err(|error: StoreError| StoreError::Unknown(error.to_string()))?;

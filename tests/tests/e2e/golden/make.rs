@@ -1,5 +1,5 @@
-//! Makes a golden store: sessions that between them have every kind of entry that a host can write, of components
-//! that are kept with them. Makes one only where there is none.
+//! Writes the golden store: sessions that between them have every kind of entry that a host can write, of components
+//! that are kept with them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rewake_tests::world::{ann, send};
 use rewake_tests::{CutStore, Outcome, Running, World};
 use rewake_wire::Part;
 
-use super::{folder, kept, packed, schemas};
+use super::{SCHEMA, files, kept, packed};
 
 /// Places at which a host is killed before it is sure that none of them is the one that is wanted.
 const CUTS_MAX: i64 = 16;
@@ -23,13 +23,9 @@ const CUTS_MAX: i64 = 16;
 /// Kinds that no host writes yet.
 const UNWRITTEN: [&str; 2] = ["session.labelled", "budget.changed"];
 
-/// Makes the store of the newest schema, if it is not there.
-pub(super) async fn missing() {
-    let schema = schemas();
-    let (store, list) = (format!("schema-{schema}.db.gz"), format!("schema-{schema}.txt"));
-    if folder().join(&store).exists() {
-        return;
-    }
+/// Writes the store of this program's schema.
+pub(super) async fn store() {
+    let [store, list] = files(SCHEMA);
     let world = World::with_snapshots(4).await;
     let first = everything(&world).await;
     let stopped = stopped(&world).await;
@@ -46,9 +42,9 @@ pub(super) async fn missing() {
     let lacks: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).filter(is_lacking).collect();
     assert!(lacks.is_empty(), "no session has {lacks:?}");
     let bytes = packed(&world.close_and_read().await);
-    assert!(bytes.len() < 200 << 10, "{} bytes are too many to be kept for ever", bytes.len());
-    std::fs::write(folder().join(store), bytes).expect("written");
-    std::fs::write(folder().join(list), lines).expect("written");
+    assert!(bytes.len() < 200 << 10, "{} bytes are too many to be kept", bytes.len());
+    std::fs::write(store, bytes).expect("written");
+    std::fs::write(list, lines).expect("written");
 }
 
 /// Runs a turn to its rest.

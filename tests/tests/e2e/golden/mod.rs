@@ -1,5 +1,5 @@
-//! Data folders that earlier versions wrote (`tests/golden/stores`): the program of today lists, verifies and
-//! replays their sessions, and goes on with them. How one is made stands in `tests/golden/README.md`.
+//! Data folders that were kept (`tests/golden/stores`): the program lists, verifies, replays and continues their
+//! sessions. `tests/golden/README.md` says how one is made.
 
 mod bundle;
 mod make;
@@ -7,7 +7,7 @@ mod refused;
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -17,7 +17,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session;
 use rewake_runtime::host;
 use rewake_tests::bundles::root;
-use rewake_tests::{Outcome, Running, World, forge};
+use rewake_tests::{Outcome, Running, World, forge, preload, tamper};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -36,15 +36,12 @@ struct Kept {
     kinds: BTreeMap<String, usize>,
 }
 
-fn folder() -> PathBuf {
-    root().join("tests/golden/stores")
-}
+/// The newest schema, of which a golden store is written. From the tag 0.1.0 on there is one of each.
+const SCHEMA: u32 = 1;
 
-/// Schemas of the store that there were.
-fn schemas() -> u32 {
-    let migrations =
-        std::fs::read_dir(root().join("host/store/src/sqlite/migrations")).expect("the migrations");
-    u32::try_from(migrations.count()).expect("few")
+/// The golden store of a schema, and the sessions that it holds.
+fn files(schema: u32) -> [PathBuf; 2] {
+    ["db.gz", "txt"].map(|end| root().join(format!("tests/golden/stores/schema-{schema}.{end}")))
 }
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
@@ -53,9 +50,8 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("in memory")
 }
 
-fn unpacked(name: &str) -> Vec<u8> {
-    let path = folder().join(name);
-    let packed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+fn unpacked(path: &Path) -> Vec<u8> {
+    let packed = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut bytes = Vec::new();
     GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).expect("a packed store");
     bytes
@@ -63,8 +59,9 @@ fn unpacked(name: &str) -> Vec<u8> {
 
 /// A world with a golden store in it, and what its sessions were.
 async fn golden(schema: u32) -> (World, Vec<Kept>) {
-    let world = World::with_store(&unpacked(&format!("schema-{schema}.db.gz"))).await;
-    let text = std::fs::read_to_string(folder().join(format!("schema-{schema}.txt"))).expect("what it holds");
+    let [store, list] = files(schema);
+    let world = World::with_store(&unpacked(&store)).await;
+    let text = std::fs::read_to_string(list).expect("its sessions");
     let kept: Vec<Kept> = text.lines().map(|line| serde_json::from_str(line).expect("a session")).collect();
     for one in &kept {
         std::fs::create_dir_all(world.path().join("workspaces").join(&one.id)).expect("a workspace");
@@ -132,9 +129,12 @@ async fn goes_on(world: &World, kept: &Kept) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_every_schema_held_is_read_replayed_and_gone_on_with() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        make::missing().await;
+        make::store().await;
     }
-    for schema in 1..=schemas() {
+    let version = "SELECT user_version FROM pragma_user_version";
+    let newest = tamper::number(&World::new().await.path().join(preload::JOURNAL), version);
+    assert_eq!(newest, i64::from(SCHEMA), "the newest schema has no golden store");
+    for schema in 1..=SCHEMA {
         let (world, all) = golden(schema).await;
         assert!(all.len() >= 4, "schema {schema}");
         for before in &all {

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rewake_bindings::Quota;
 use rewake_core::ids::{Digest, SessionId};
+use rewake_wasi::Quota;
 use rustix::fs::{CWD, RenameFlags, renameat_with, syncfs};
 use rustix::io::Errno;
 use tracing::warn;

@@ -11,7 +11,7 @@ use super::{Place, all, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Inbox as _, Journal as _, Leases as _, Sessions as _};
-use crate::sqlite::connect::{Location, closed};
+use crate::sqlite::connect::closed;
 use crate::sqlite::{OpenOptions, SqliteStore, checkpoint};
 use rewake_core::ids::HostId;
 use rewake_wire::Sender;
@@ -146,12 +146,28 @@ async fn reading_only_needs_to_make_nothing_beside_the_file() {
 async fn files_of_others_and_of_newer_versions_are_left_alone() {
     let place = Place::new();
     place.open().await.close().await;
-    let connection = Location::for_writing(&place.path()).unwrap().1;
+    let connection = place.connection();
     connection.execute_batch("PRAGMA user_version = 99").unwrap();
     closed(connection);
     for read_only in [true, false] {
         let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
-        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 3 });
+        assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 1 });
+    }
+
+    // A file whose schema was written under the same version, or changed since, is not used as if it were ours.
+    for (changed, named) in [
+        ("DROP TRIGGER entries_are_not_changed", "trigger entries_are_not_changed"),
+        ("CREATE TABLE asserts (holds INTEGER)", "table asserts"),
+    ] {
+        std::fs::remove_file(place.path()).unwrap();
+        let connection = place.connection();
+        connection.execute_batch(changed).unwrap();
+        closed(connection);
+        for read_only in [true, false] {
+            let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
+            assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+            assert!(error.to_string().contains(named), "{error}");
+        }
     }
 
     std::fs::remove_file(place.path()).unwrap();
@@ -179,7 +195,7 @@ async fn a_payload_whose_blob_is_gone_is_corrupt_not_a_panic() {
     store.create(tale.creation()).await.unwrap();
     store.append(tale.append(1)).await.unwrap();
     store.close().await;
-    let connection = Location::for_writing(&place.path()).unwrap().1;
+    let connection = place.connection();
     connection.execute_batch("DELETE FROM blob_refs; DELETE FROM blobs").unwrap();
     closed(connection);
     let store = place.open().await;

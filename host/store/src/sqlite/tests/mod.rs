@@ -6,6 +6,8 @@ mod files;
 mod groups;
 mod guards;
 mod installed;
+mod migrations;
+mod sealing;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, mpsc};
@@ -15,6 +17,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use super::connect::{Location, SCHEMA};
 use super::job::{Asked, Job, Operation, Stop};
 use super::{OpenOptions, SqliteStore};
 use crate::contract::tale::Tale;
@@ -37,6 +40,11 @@ impl Place {
 
     async fn open(&self) -> SqliteStore {
         SqliteStore::open(&self.path(), OpenOptions::default()).await.unwrap()
+    }
+
+    /// A connection as the writer's, past the store.
+    fn connection(&self) -> Connection {
+        Location::for_writing(&self.path(), SCHEMA).unwrap().1
     }
 
     async fn read(&self) -> SqliteStore {

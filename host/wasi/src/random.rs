@@ -5,8 +5,8 @@ use wasmtime::Result;
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::random::{insecure, random};
 
+use crate::WasiData;
 use crate::ambient::Ambient;
-use crate::data::Data;
 
 /// The functions, with their interfaces in the version that wasmtime-wasi links; a test holds the two together.
 pub(crate) const FUNCTIONS: [(&str, &str); 2] = [
@@ -22,12 +22,12 @@ const SOURCES: [Bytes; 2] = [
 ];
 
 /// Puts paced functions in the place of WASI's; the linker must allow shadowing.
-pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
+pub(crate) fn shadow<T: WasiData>(linker: &mut Linker<T>) -> Result<()> {
     for ((interface, function), bytes) in FUNCTIONS.into_iter().zip(SOURCES) {
         linker.instance(interface)?.func_wrap_async(function, move |mut store, (length,): (u64,)| {
             Box::new(async move {
                 let data = store.data_mut();
-                data.pace().await;
+                data.pace().keep().await;
                 Ok((bytes(&mut data.ambient(), length)?,))
             })
         })?;

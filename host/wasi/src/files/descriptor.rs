@@ -17,12 +17,12 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 
+use super::Access;
 use super::disk::{How, NAME_BYTES, Node, READ_BYTES_MAX};
 use super::streams::{Failure, FileStream};
 use super::{
     Fd, FileAnswer, FileKind, FileOp, FileStat, FileUse, Files, Live, NAMES_BYTES_MAX, bounded, done, misfit,
 };
-use crate::data::Access;
 
 /// The names of a directory that are not read yet.
 struct Names {
@@ -329,13 +329,11 @@ impl HostDescriptor for Files<'_> {
     ) -> FsResult<Fd> {
         self.room()?;
         let how = how(path_flags, open_flags, flags)?;
-        if how.create || how.truncate {
-            self.until_it_may_change().await?;
-        }
         let (parent, asked) = self.at(&fd, FileOp::Open, &path, &how_words(how))?;
         let node = Arc::new(parent.below(&path, how));
         let new = node.clone();
-        match self.ask(asked, move || parent.open(&path, &new)).await? {
+        let may_change = how.create || how.truncate;
+        match self.ask_whether(asked, may_change, move || parent.open(&path, &new)).await? {
             FileAnswer::Opened { directory } => {
                 node.set_directory(directory);
                 self.push(node).map_err(FsError::trap)

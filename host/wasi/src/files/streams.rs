@@ -20,7 +20,7 @@ use wasmtime_wasi_io::bindings::wasi::io::streams::{self, HostInputStream, HostO
 
 use super::disk::{Node, READ_BYTES_MAX};
 use super::{FileAnswer, FileOp, FileUse, Files};
-use crate::data::Data;
+use crate::WasiData;
 
 /// The interface, in the version that wasmtime-wasi links; a test holds the two together.
 pub(crate) const INTERFACE: &str = "wasi:io/streams@0.2.12";
@@ -237,7 +237,7 @@ fn write_of(stream: &FileStream, content: Bytes) -> FileUse {
 
 /// Puts functions that can wait in the place of those of the interface that cannot, as wasmtime-wasi-io
 /// declares them.
-pub(super) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
+pub(super) fn shadow<T: WasiData>(linker: &mut Linker<T>) -> Result<()> {
     type In = Resource<DynInputStream>;
     type Out = Resource<DynOutputStream>;
     let mut streams = linker.instance(INTERFACE)?;
@@ -261,8 +261,8 @@ pub(super) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
 }
 
 /// Answers a call of a function that can wait.
-async fn answered<T: 'static>(
-    mut store: StoreContextMut<'_, Data>,
+async fn answered<D: WasiData, T: 'static>(
+    mut store: StoreContextMut<'_, D>,
     call: impl AsyncFnOnce(&mut Files<'_>) -> StreamResult<T>,
 ) -> Result<(std::result::Result<T, streams::StreamError>,)> {
     let mut files = store.data_mut().files();

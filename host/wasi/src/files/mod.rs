@@ -1,7 +1,7 @@
 //! `wasi:filesystem` as every guest sees it: our own, over directories that are opened by capability.
 //!
-//! It knows how a call becomes a [`FileUse`], which [`Imports`] may answer from what is recorded, and is
-//! told when it was performed here. It does not know what is recorded, or which mounts are granted.
+//! It knows how a call becomes a [`FileUse`], which [`WasiHost`] answers, or has performed here. It does not know what
+//! is recorded, or which mounts are granted.
 //! `disk.rs` performs, on threads that may wait (`performing.rs`); `volume.rs` counts what a directory holds,
 //! `tree.rs` how deep it goes; `descriptor.rs` and `streams.rs` are the interfaces.
 
@@ -13,10 +13,12 @@ mod streams;
 mod tree;
 mod volume;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime::{Result, bail, format_err};
 use wasmtime_wasi::filesystem::Descriptor;
@@ -25,8 +27,9 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{FsError, FsResult};
 use wasmtime_wasi_io::bindings::wasi::io::streams as wasi_streams;
 
-use crate::data::{Access, Data, Mount, Pace, Sandbox};
-use crate::imports::Imports;
+use crate::WasiData;
+use crate::host::WasiHost;
+use crate::pace::Pace;
 use disk::Node;
 use performing::Performing;
 use streams::FileStream;
@@ -204,8 +207,28 @@ const CODES: [ErrorCode; 37] = [
     ErrorCode::CrossDevice,
 ];
 
+/// A host directory under a guest's name.
+#[derive(Clone, Debug)]
+pub struct Mount {
+    /// The directory on the host, and what it may hold. It is opened when it is first used.
+    pub volume: Arc<Volume>,
+    /// The name the guest sees, such as `/workspace`.
+    pub name: String,
+    /// What the guest may do in it.
+    pub access: Access,
+}
+
+/// What a guest may do in a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read files and list directories.
+    Read,
+    /// Also make, change and remove them.
+    Write,
+}
+
 /// What an instance has open, and what is being done for it.
-pub(crate) struct Opened {
+pub struct Opened {
     mounts: Vec<Mount>,
     streams: HashMap<u32, FileStream>,
     count: usize,
@@ -215,33 +238,46 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(sandbox: &Sandbox) -> Opened {
-        let performing = Performing::new(sandbox.while_busy.clone(), sandbox.files_in_place);
-        let mounts = sandbox.mounts.clone();
-        Opened { mounts, streams: HashMap::new(), count: 0, names_bytes: 0, performing }
+    /// Nothing yet, below these mounts. `while_busy` is kept until nothing is done with files any more that the
+    /// instance began; with `in_place` files are used then and there, not on threads that may wait.
+    ///
+    /// # Errors
+    /// Two mounts of the same name.
+    pub fn new(
+        mounts: Vec<Mount>,
+        while_busy: Option<Arc<dyn Any + Send + Sync>>,
+        in_place: bool,
+    ) -> Result<Opened> {
+        check(&mounts)?;
+        let performing = Performing::new(while_busy, in_place);
+        Ok(Opened { mounts, streams: HashMap::new(), count: 0, names_bytes: 0, performing })
     }
 
     /// Waits for what is still being performed although nobody waits for it any more, and tells of it. What
     /// has not begun is withdrawn.
-    pub(crate) async fn settle(&mut self, imports: &mut dyn Imports) -> Result<()> {
+    pub async fn settle(&mut self, imports: &mut dyn WasiHost) -> Result<()> {
         if let Some((asked, performed)) = self.performing.settled().await? {
-            imports.file_observed(&asked, &answer_of(performed))?;
+            imports.file_settled(&asked, &answer_of(performed))?;
         }
         Ok(())
     }
 
     /// Whether anything can be changed through a mount.
-    pub(crate) fn can_write(&self) -> bool {
+    pub fn can_write(&self) -> bool {
         self.mounts.iter().any(|mount| mount.access == Access::Write)
     }
 }
 
 /// What the interfaces need of a Store's data.
-pub(crate) struct Files<'a> {
-    pub(crate) imports: &'a mut dyn Imports,
-    pub(crate) table: &'a mut ResourceTable,
-    pub(crate) opened: &'a mut Opened,
-    pub(crate) pace: &'a mut Pace,
+pub struct Files<'a> {
+    /// Answers, or is told.
+    pub imports: &'a mut dyn WasiHost,
+    /// The instance's handles.
+    pub table: &'a mut ResourceTable,
+    /// Its files.
+    pub opened: &'a mut Opened,
+    /// Its pace.
+    pub pace: &'a mut Pace,
 }
 
 impl HasData for Files<'static> {
@@ -249,10 +285,10 @@ impl HasData for Files<'static> {
 }
 
 /// Puts our files in the place of WASI's; the linker must allow shadowing.
-pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
-    types::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
-    preopens::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
-    wasi_streams::add_to_linker::<Data, Files<'static>>(linker, Data::files)?;
+pub(crate) fn shadow<T: WasiData>(linker: &mut Linker<T>) -> Result<()> {
+    types::add_to_linker::<T, Files<'static>>(linker, T::files)?;
+    preopens::add_to_linker::<T, Files<'static>>(linker, T::files)?;
+    wasi_streams::add_to_linker::<T, Files<'static>>(linker, T::files)?;
     streams::shadow(linker)
 }
 
@@ -276,39 +312,35 @@ impl Files<'_> {
         if self.opened.count < OPEN_MAX { Ok(()) } else { Err(ErrorCode::InsufficientMemory.into()) }
     }
 
-    /// One use: what is recorded of it, or performed.
+    /// One use: answered by the imports, or performed.
     async fn ask(
         &mut self,
         asked: FileUse,
         live: impl FnOnce() -> Live + Send + 'static,
     ) -> FsResult<FileAnswer> {
+        let may_change = asked.op.changes();
+        self.ask_whether(asked, may_change, live).await
+    }
+
+    async fn ask_whether(
+        &mut self,
+        asked: FileUse,
+        may_change: bool,
+        live: impl FnOnce() -> Live + Send + 'static,
+    ) -> FsResult<FileAnswer> {
         self.pace.keep().await;
-        if let Some(answer) = self.imports.file_replayed(&asked).map_err(FsError::trap)? {
-            return taken(answer);
-        }
-        if asked.op.changes() {
-            self.until_it_may_change().await?;
-        }
-        let (asked, performed) = self.opened.performing.perform(asked, live).await.map_err(FsError::trap)?;
-        self.tell(&asked, performed)
+        let performing = &mut self.opened.performing;
+        let live = async { Ok(answer_of(performing.perform(asked.clone(), live).await?)) };
+        taken(self.imports.use_file(&asked, may_change, Box::pin(live)).await.map_err(FsError::trap)?)
     }
 
-    async fn until_it_may_change(&mut self) -> FsResult<()> {
-        self.imports.file_may_change().await.map_err(FsError::trap)
-    }
-
-    /// The same of what is known without a look at the disk.
+    /// The same of what is known without a look at the disk: nothing is waited for.
     fn ask_known(&mut self, asked: &FileUse, known: Live) -> FsResult<FileAnswer> {
-        match self.imports.file_replayed(asked).map_err(FsError::trap)? {
-            Some(answer) => taken(answer),
-            None => self.tell(asked, known),
+        let known = Box::pin(async { Ok(answer_of(known)) });
+        match self.imports.use_file(asked, false, known).now_or_never() {
+            Some(answer) => taken(answer.map_err(FsError::trap)?),
+            None => Err(FsError::trap(format_err!("what is known of a file was waited for"))),
         }
-    }
-
-    fn tell(&mut self, asked: &FileUse, performed: Live) -> FsResult<FileAnswer> {
-        let answer = answer_of(performed);
-        self.imports.file_observed(asked, &answer).map_err(FsError::trap)?;
-        taken(answer)
     }
 }
 
@@ -343,7 +375,7 @@ fn bounded(path: String) -> FsResult<String> {
 ///
 /// # Errors
 /// If two have the same name.
-pub(crate) fn check(mounts: &[Mount]) -> Result<()> {
+fn check(mounts: &[Mount]) -> Result<()> {
     for (at, mount) in mounts.iter().enumerate() {
         if mounts[..at].iter().any(|other| other.name == mount.name) {
             bail!("two mounts are named {}", mount.name);

@@ -1,8 +1,8 @@
-//! WASI clocks and randomness as guests see them: through [`Imports`], so that they are counted, and can be
+//! WASI clocks and randomness as guests see them: through [`WasiHost`], so that they are counted, and can be
 //! recorded and replayed for a harness.
 //!
 //! It knows how WASI's calls map to observations. Waiting itself is wasmtime-wasi's, for as long as
-//! [`Imports`] says. Polls are in `poll.rs`.
+//! [`WasiHost`] says. Polls are in `poll.rs`.
 
 use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime::{Result, ensure};
@@ -11,14 +11,19 @@ use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
 use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
 
+use crate::WasiData;
 use crate::clocks::CLOCK_RESOLUTION_NS;
-use crate::data::Data;
-use crate::imports::{Imports, RANDOM_BYTES_MAX};
+use crate::host::WasiHost;
+
+/// The most bytes of randomness that a guest gets in one call; asking for more traps.
+const RANDOM_BYTES_MAX: u64 = 64 * 1024;
 
 /// What the shadowing interfaces need of a Store's data.
-pub(crate) struct Ambient<'a> {
-    pub(crate) imports: &'a mut dyn Imports,
-    pub(crate) clocks: WasiClocksCtxView<'a>,
+pub struct Ambient<'a> {
+    /// Answers, or is told.
+    pub imports: &'a mut dyn WasiHost,
+    /// WASI's own clocks, which do the waiting.
+    pub clocks: WasiClocksCtxView<'a>,
 }
 
 impl HasData for Ambient<'static> {
@@ -26,12 +31,12 @@ impl HasData for Ambient<'static> {
 }
 
 /// Puts the imports' clocks and randomness in the place of WASI's; the linker must allow shadowing.
-pub(crate) fn shadow(linker: &mut Linker<Data>) -> Result<()> {
-    wall_clock::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)?;
-    monotonic_clock::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)?;
-    random::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)?;
-    insecure::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)?;
-    insecure_seed::add_to_linker::<Data, Ambient<'static>>(linker, Data::ambient)
+pub(crate) fn shadow<T: WasiData>(linker: &mut Linker<T>) -> Result<()> {
+    wall_clock::add_to_linker::<T, Ambient<'static>>(linker, T::ambient)?;
+    monotonic_clock::add_to_linker::<T, Ambient<'static>>(linker, T::ambient)?;
+    random::add_to_linker::<T, Ambient<'static>>(linker, T::ambient)?;
+    insecure::add_to_linker::<T, Ambient<'static>>(linker, T::ambient)?;
+    insecure_seed::add_to_linker::<T, Ambient<'static>>(linker, T::ambient)
 }
 
 impl Ambient<'_> {
