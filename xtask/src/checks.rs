@@ -11,8 +11,8 @@ use crate::{Result, console, process, setup};
 
 /// Tests of five seconds and more, by parts of their names: they run in the tiers above the first.
 const SLOW: [&str; 6] = [
-    "bundles_new::every_kind_of_new_bundle",
-    "bundles_testing::the_assistant_s_own_tests_pass_wherever_it_is_cut",
+    "bundles_new::every_kind_of_new_bundle_builds_and_passes_its_tests",
+    "bundles_testing::the_assistant_comes_to_the_same_wherever_it_is_cut",
     "every_append::",
     "stopped::",
     "talk::untrusted::text_looks_the_same_however_it_is_cut",
