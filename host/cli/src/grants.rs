@@ -8,7 +8,6 @@ use rewake_runtime::{Approval, NewSession};
 use rewake_text::one_line;
 
 use crate::data::{Opened, Places};
-use crate::describe;
 use crate::exit::Failure;
 use crate::out::{is_attended, note};
 use crate::sending::operator;

@@ -1,11 +1,11 @@
 //! Tests of how entries are shown.
 
 use rewake_core::fact::{
-    AgentMessage, Class, HookVerdict, HttpCompleted, HttpLost, HttpStarted, LogLine, Lost, RequestedUse,
-    StepRerun, ToolLost, ToolsRequested,
+    AgentMessage, Class, HookVerdict, HttpCompleted, HttpLost, HttpRequest, HttpStarted, LogLine, Lost,
+    RequestedUse, StepRerun, ToolLost, ToolsRequested,
 };
 use rewake_core::ids::{Digest, Timestamp};
-use rewake_wire::{Actor, Part};
+use rewake_wire::{Actor, ActorType, Part};
 
 use super::*;
 
