@@ -37,10 +37,12 @@ macro_rules! interfaces {
                 fn $function(&mut self, $($argument: $type),*) -> BoxFuture<'_, Result<$answer>> {
                     $(let _ = $argument;)*
                     Box::pin(async {
-                        bail!(concat!(
-                            "rewake:plugin/", stringify!($interface), ".", stringify!($function),
-                            " is not importable by this kind of plugin"
-                        ))
+                        // As the contract writes it.
+                        let function = stringify!($function).replace('_', "-");
+                        bail!(
+                            "rewake:plugin/{}.{function} is not importable by this kind of plugin",
+                            stringify!($interface)
+                        )
                     })
                 }
             )*

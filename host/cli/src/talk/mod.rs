@@ -382,7 +382,7 @@ impl Talk<'_> {
     fn want(&mut self) {
         self.idle_since = None;
         if matches!(self.hold, Hold::Away) && self.session.ended.is_none() {
-            self.status.does("takes the session up", Instant::now());
+            self.status.does("loads the session", Instant::now());
             self.hold.take_up(&self.opened.host, &self.id);
         }
     }
