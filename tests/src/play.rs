@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_runtime::Host;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_store::CutStore;
 use rewake_wire::Part;
 use serde_json::Value;
@@ -113,14 +113,14 @@ impl Scenario {
     }
 
     /// Sends every command, and waits until the session rests; why it did not.
-    async fn play(&self, host: &Host, id: &SessionId) -> Option<Gone> {
+    async fn play(&self, host: &Host, id: &SessionId) -> Option<UnloadReason> {
         // A failed load is a cut as well.
         let mut session = match Running::try_load(host, id).await {
             Ok(session) => session,
-            Err(error) => return Some(Gone::Failed(error.to_string())),
+            Err(error) => return Some(UnloadReason::Failed(error.to_string())),
         };
         match session.rest().await {
-            Outcome::Gone(Gone::Ended) => return None,
+            Outcome::Gone(UnloadReason::Ended) => return None,
             Outcome::Gone(gone) => return Some(gone),
             Outcome::Idle => {}
         }
@@ -129,7 +129,7 @@ impl Scenario {
             session.command_with_key(command.clone(), Some(key)).await.expect("taken");
             match session.rest().await {
                 Outcome::Idle => {}
-                Outcome::Gone(Gone::Ended) => return None,
+                Outcome::Gone(UnloadReason::Ended) => return None,
                 Outcome::Gone(gone) => return Some(gone),
             }
         }

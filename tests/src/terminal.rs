@@ -4,13 +4,14 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{FromRawFd as _, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use rustix::termios::LocalModes;
 
 use crate::world::HANGS;
 
@@ -112,6 +113,15 @@ impl Terminal {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("sent");
     }
 
+    /// Whether the terminal edits lines and shows what is typed, as shells expect it.
+    ///
+    /// # Panics
+    /// If it cannot be asked.
+    pub fn is_cooked(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.keyboard).expect("its modes").local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
     /// Types a line.
     ///
     /// # Panics
@@ -126,10 +136,19 @@ impl Terminal {
     /// If it does not end.
     #[track_caller]
     pub fn end(mut self) -> Option<i32> {
+        self.wait().code()
+    }
+
+    /// Waits for the program's end; returns how it ended.
+    ///
+    /// # Panics
+    /// If it does not end.
+    #[track_caller]
+    pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + HANGS;
         loop {
             if let Some(status) = self.child.try_wait().expect("its status") {
-                return status.code();
+                return status;
             }
             assert!(Instant::now() < deadline, "the program hangs; the screen:\n{}", self.screen());
             thread::sleep(POLL);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_policy::limits::CompileLimits;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{Approval, Config, Host, HostError, NewSession, host};
 use rewake_store::{OpenOptions, SqliteStore, Store};
 use rewake_wire::{Part, Sender};
@@ -43,7 +43,7 @@ pub enum Outcome {
     /// It waits for something.
     Idle,
     /// The host no longer runs it.
-    Gone(Gone),
+    Gone(UnloadReason),
 }
 
 impl World {

@@ -10,7 +10,7 @@ use rewake_text::one_line;
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::Failure;
-use crate::out::{self, is_attended, note};
+use crate::out::{is_attended, note};
 use crate::run::operator;
 
 /// Characters of an author's reason.
@@ -20,11 +20,17 @@ const WHY_CHARS_MAX: usize = 200;
 ///
 /// # Errors
 /// If the person says no, or the session cannot be planned.
-pub(crate) async fn settle(places: &Places, opened: &Opened, new: &mut NewSession) -> Result<(), Failure> {
+pub(crate) async fn settle(
+    places: &Places,
+    opened: &Opened,
+    new: &mut NewSession,
+    confirm: impl AsyncFnOnce(&str) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
     let asked = opened.host.asks(new).await?;
     let open: Vec<&Asked> = asked.iter().filter(|one| !one.is_granted && !one.is_ruled).collect();
     if !open.is_empty() && is_attended() {
-        if !confirm(&open)? {
+        show(&open);
+        if !confirm("grant this to the session?").await? {
             return Err(Failure::Usage("nothing was granted, and no session was made".into()));
         }
         let mut bundles: Vec<_> = open.iter().map(|one| one.digest).collect();
@@ -36,8 +42,8 @@ pub(crate) async fn settle(places: &Places, opened: &Opened, new: &mut NewSessio
     Ok(())
 }
 
-/// Shows what is asked for, and asks.
-fn confirm(open: &[&Asked]) -> Result<bool, Failure> {
+/// Shows what is asked for.
+fn show(open: &[&Asked]) {
     note("this session's bundles ask for what no rule allows yet:");
     let mut bundle = "";
     for one in open {
@@ -48,7 +54,6 @@ fn confirm(open: &[&Asked]) -> Result<bool, Failure> {
         let why = one.why.as_deref().map(|why| format!(" - {}", one_line(why, WHY_CHARS_MAX)));
         note(&format!("    {} may {}{}", one.component, one.words, why.unwrap_or_default()));
     }
-    out::confirm("grant this to the session?")
 }
 
 /// Says what is not granted, and the lines that would allow it.

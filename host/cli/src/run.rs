@@ -27,10 +27,10 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::grants;
 use crate::journal::{Journal, Standing, corrupt};
-use crate::out::{Out, Style, note};
+use crate::out::{self, Out, Style, note};
 use crate::outcome::Watch;
 use crate::stream::{Renderer, going_on};
-use crate::talk;
+use crate::talk::{self, Early};
 
 /// Characters of the operator's name that are kept.
 const NAME_CHARS_MAX: usize = 64;
@@ -58,9 +58,12 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
         command.check().map_err(HostError::from)?;
     }
     let talks = command.is_none() && !args.json && talk::is_possible();
+    let mut early = talks.then(Early::take).transpose()?;
     match target {
-        Target::There(id) if talks => talk_on(places, &id, is_unfolded).await,
         Target::There(id) => {
+            if let Some(early) = early {
+                return talk_on(places, &id, is_unfolded, early).await;
+            }
             let sent = command.map(|command| Sent { command, key: args.key });
             go_on(places, &id, sent, args.json, Until::Idle).await
         }
@@ -78,11 +81,15 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
             };
             let opened = places.host(places.write().await?)?;
             let result = async {
-                grants::settle(places, &opened, &mut new).await?;
-                if talks {
+                let confirm = async |question: &str| match &mut early {
+                    Some(early) => early.confirm(question).await,
+                    None => out::confirm(question),
+                };
+                grants::settle(places, &opened, &mut new, confirm).await?;
+                if let Some(early) = early {
                     let made = opened.host.create(&new).await?;
                     introduce(places, &made, &new);
-                    return talk::talk(places, &opened, &made.id, true, is_unfolded).await;
+                    return talk::talk(places, &opened, &made.id, true, is_unfolded, early).await;
                 }
                 start(places, &opened, &new, command, args.json).await
             }
@@ -219,10 +226,15 @@ async fn see_before(opened: &Opened, id: &SessionId, head: Head, watch: &mut Wat
 }
 
 /// Talks to a session that is there.
-async fn talk_on(places: &Places, id: &SessionId, is_unfolded: bool) -> Result<Outcome, Failure> {
+async fn talk_on(
+    places: &Places,
+    id: &SessionId,
+    is_unfolded: bool,
+    early: Early,
+) -> Result<Outcome, Failure> {
     look(places, id).await?;
     let opened = places.host(places.write().await?)?;
-    let result = talk::talk(places, &opened, id, false, is_unfolded).await;
+    let result = talk::talk(places, &opened, id, false, is_unfolded, early).await;
     opened.close().await;
     result
 }
@@ -268,7 +280,7 @@ async fn bid_farewell(places: &Places, id: &SessionId) -> Result<(), Failure> {
     let loaded = opened.host.load(id).await;
     let result = match loaded {
         Ok((loaded, _)) => {
-            loaded.gone().await;
+            loaded.unloaded().await;
             Ok(())
         }
         Err(error) => Err(error.into()),

@@ -3,6 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// The kind of this machine's own addresses.
+pub(crate) const LOOPBACK: &str = "loopback";
+
 /// What an address is, if it is none of the internet's; a guest reaches it only by a grant of that very
 /// address.
 pub(crate) fn own_kind(address: IpAddr) -> Option<&'static str> {
@@ -18,7 +21,7 @@ const OWN_V4: [([u8; 4], u32, &str); 19] = [
     ([0, 0, 0, 0], 8, "unspecified"),
     ([10, 0, 0, 0], 8, "private"),
     ([100, 64, 0, 0], 10, "a carrier's own (CGNAT)"),
-    ([127, 0, 0, 0], 8, "loopback"),
+    ([127, 0, 0, 0], 8, LOOPBACK),
     ([168, 63, 129, 16], 32, "a provider's metadata"),
     ([169, 254, 0, 0], 16, "link-local"),
     ([172, 16, 0, 0], 12, "private"),
@@ -56,7 +59,7 @@ fn own_v6(address: Ipv6Addr) -> Option<&'static str> {
     if bits >> 125 != 1 {
         return Some(match segments {
             [0, 0, 0, 0, 0, 0, 0, 0] => "unspecified",
-            [0, 0, 0, 0, 0, 0, 0, 1] => "loopback",
+            [0, 0, 0, 0, 0, 0, 0, 1] => LOOPBACK,
             [0, 0, 0, 0, 0, 0xffff, ..] => "a mapped IPv4 address",
             [0, 0, 0, 0, 0, 0, ..] => "a compatible IPv4 address",
             [0x64, 0xff9b, ..] => "NAT64, which can mean any IPv4 address",

@@ -1,4 +1,5 @@
-//! The one way out: every request of a guest, and of the host for a guest, goes through `Egress::fetch`.
+//! The one way out: a request of a guest, or of the host for a guest, goes through `Egress::fetch`, and a request
+//! to a model through `Egress::open`. Both connect to addresses that were checked, and to nothing else.
 //! It knows grants, addresses, secrets and bounds. It does not know sessions, and whether a request is
 //! recorded or audited.
 
@@ -30,11 +31,12 @@ pub use tokio_rustls::rustls::pki_types::CertificateDer;
 pub use self::limits::HttpLimits;
 pub use self::limits::{REQUESTS_MAX, URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
 pub use self::models::ModelAddress;
-pub use self::models::NotOfTheInternet;
+pub use self::models::{ModelRequest, NotOpened};
 pub use self::secrets::{Secret, Secrets};
 pub use self::trust::authorities;
 
-use self::exchange::{Head, Sent};
+pub use self::exchange::Head;
+use self::exchange::{Reach, Sent};
 use self::headers::IDEMPOTENCY_KEY;
 use self::limits::REDIRECTS_MAX;
 use self::network::{Machine, Network};
@@ -98,6 +100,17 @@ pub enum HttpFailure {
     TooLarge,
     /// Anything else: why.
     Failed(String),
+}
+
+impl HttpFailure {
+    /// As words alone.
+    fn words(self) -> String {
+        match self {
+            HttpFailure::Denied(why) | HttpFailure::Failed(why) => why,
+            HttpFailure::TimedOut => "it timed out".into(),
+            HttpFailure::TooLarge => "the response is too large".into(),
+        }
+    }
 }
 
 fn failed(why: impl Into<String>) -> HttpFailure {
@@ -229,10 +242,13 @@ impl Journey<'_> {
                 self.add_secret(&mut headers, secret)?;
             }
         }
-        let is_of_address = permit.is_of_address;
-        let sent =
-            Sent { target, is_of_address, method: self.method.clone(), headers, body: self.body.clone() };
-        exchange::send(self.egress, sent).await
+        let reach = if permit.is_of_address { Reach::Named } else { Reach::Internet };
+        let limits = &self.egress.limits;
+        let connection = exchange::connect(self.egress, target, reach, limits.connect).await;
+        let connection = connection.map_err(|why| why.of_guest(target))?;
+        let sent = Sent { target, method: self.method.clone(), headers, body: self.body.clone() };
+        let head = tokio::time::timeout(limits.head, exchange::exchange(connection, sent)).await;
+        head.unwrap_or(Err(HttpFailure::TimedOut))
     }
 
     fn add_secret(&mut self, headers: &mut HeaderMap, secret: &SecretGrant) -> Result<(), HttpFailure> {

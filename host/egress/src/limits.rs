@@ -12,6 +12,8 @@ pub(crate) const HEADERS_MAX: usize = 64;
 pub(crate) const HEADERS_BYTES_MAX: usize = 32 << 10;
 /// Bytes of a response's status line and headers.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a body that one task reads before it lets others run.
+pub(crate) const PACE_BYTES: usize = 64 << 10;
 /// Redirects that are followed of one request.
 pub(crate) const REDIRECTS_MAX: usize = 5;
 /// Addresses of one name that are tried.

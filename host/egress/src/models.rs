@@ -1,31 +1,30 @@
-//! The way out to providers of models. They are asked through a library that brings its own client of HTTP; this
-//! is the one place where that client is made, so that it does what the rest of the way out does: our
-//! authorities, addresses that were checked, no proxy of the environment, no redirects.
+//! Requests to providers of models. They take the same path as those of guests: checked addresses, our authorities,
+//! no proxy of the environment, no redirects, one connection for each request. What differs is the permission, which
+//! is the address in the operator's rules, and that the response is read as it comes.
 //!
 //! Knows addresses and connections. Does not know keys, nor what is asked.
 
 use std::fmt;
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::redirect::Policy;
+use bytes::Bytes;
+use hyper::Method;
+use hyper::header::HeaderMap;
 use rewake_core::grant::Scheme;
-use tokio_rustls::rustls::ClientConfig;
+use tokio::time::timeout;
 use url::Host;
 
-use super::Egress;
-use super::address::own_kind;
-use super::limits::ADDRESSES_MAX;
-use super::network::Network;
+use super::address::{LOOPBACK, own_kind};
+use super::exchange::{self, Head, Reach, Sent, Unreached};
 use super::target::{Target, bounded};
+use super::{Egress, headers};
 
-/// Time until a connection stands, TLS included.
+/// Time until a connection is established, name and TLS included.
 const CONNECT_MAX: Duration = Duration::from_secs(20);
+/// Time for each address of a name, so that one which does not answer leaves time for the others.
+const CONNECT_EACH: Duration = Duration::from_secs(10);
 /// Kinds of addresses that an operator can name as such: servers of their own.
-const NAMEABLE: [&str; 3] = ["loopback", "private", "a carrier's own (CGNAT)"];
-const LOOPBACK: &str = "loopback";
+const NAMEABLE: [&str; 3] = [LOOPBACK, "private", "a carrier's own (CGNAT)"];
 
 /// Where models are asked: a URL that ends with a slash, before what each protocol adds to it.
 #[derive(Clone)]
@@ -81,6 +80,22 @@ impl ModelAddress {
         self.target.scheme == Scheme::Http && !self.is_of_this_machine()
     }
 
+    /// The URL of what a protocol adds to this address.
+    fn join(&self, path: &str) -> Target {
+        let mut target = self.target.clone();
+        let path = format!("{}{path}", target.url.path());
+        target.url.set_path(&path);
+        target
+    }
+
+    fn reach(&self) -> Reach {
+        match self.target.address() {
+            Some(_) => Reach::Named,
+            None if self.is_localhost() => Reach::Loopback,
+            None => Reach::Internet,
+        }
+    }
+
     fn is_localhost(&self) -> bool {
         let Host::Domain(name) = &self.target.host else { return false };
         name == "localhost" || name.ends_with(".localhost")
@@ -100,73 +115,60 @@ impl fmt::Debug for ModelAddress {
     }
 }
 
+/// A request to a model. The caller has checked that the operator's rules name its address.
+pub struct ModelRequest<'a> {
+    /// Where the model is asked.
+    pub address: &'a ModelAddress,
+    /// What the protocol adds to the address, such as `messages`.
+    pub path: &'a str,
+    /// Its headers, the key among them.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// Why there is no response.
+#[derive(Debug)]
+pub enum NotOpened {
+    /// The name's addresses are not those that it may have: why, and what to do.
+    Refused(String),
+    /// There was no connection, so nothing was sent.
+    Unreached(String),
+    /// The request was sent, at least in part, and no response came.
+    NoResponse(String),
+}
+
 impl Egress {
-    /// A client for requests to one address, and for nothing else: it keeps no connection.
+    /// Sends a request to a model, and waits for the response's head, for as long as the caller does.
     ///
     /// # Errors
-    /// TLS cannot be done at all.
-    pub fn model_client(&self, address: &ModelAddress) -> Result<reqwest::Client, String> {
-        let resolver = Checked { network: self.network.clone(), is_localhost: address.is_localhost() };
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(ClientConfig::clone(&self.tls))
-            .https_only(address.target.scheme == Scheme::Https)
-            .http1_only()
-            // What unpacks itself has no size that could be bounded on the way.
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .dns_resolver(resolver)
-            .no_proxy()
-            .redirect(Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .pool_max_idle_per_host(0)
-            .connect_timeout(CONNECT_MAX)
-            .user_agent(concat!("rewake/", env!("CARGO_PKG_VERSION")))
-            .build();
-        client.map_err(|error| format!("the client of HTTP cannot be made: {error}"))
+    /// If there is no response.
+    pub async fn open(&self, request: ModelRequest<'_>) -> Result<Head, NotOpened> {
+        let ModelRequest { address, path, mut headers, body } = request;
+        let target = address.join(path);
+        headers::complete(&mut headers, &target.authority()).map_err(NotOpened::Unreached)?;
+        let connection = exchange::connect(self, &target, address.reach(), CONNECT_EACH);
+        let connection = timeout(CONNECT_MAX, connection).await.unwrap_or(Err(Unreached::TimedOut));
+        let connection = connection.map_err(|why| not_opened(why, &target))?;
+        let sent = Sent { target: &target, method: Method::POST, headers, body };
+        let head = exchange::exchange(connection, sent).await;
+        head.map_err(|failure| NotOpened::NoResponse(failure.words()))
     }
 }
 
-/// Why a name is not connected to: what it means is not of the internet.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct NotOfTheInternet(String);
-
-/// Names as the network knows them, checked.
-struct Checked {
-    network: Arc<dyn Network>,
-    /// The name is this machine's, so its addresses must be.
-    is_localhost: bool,
-}
-
-impl Resolve for Checked {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (network, is_localhost) = (self.network.clone(), self.is_localhost);
-        Box::pin(async move {
-            let found = network.resolve(name.as_str()).await?;
-            let kinds = found.into_iter().map(|address| (address, own_kind(address)));
-            let (good, bad): (Vec<_>, Vec<_>) = kinds.partition(|(_, kind)| match is_localhost {
-                true => *kind == Some(LOOPBACK),
-                false => kind.is_none(),
-            });
-            if let ([], Some((address, kind))) = (good.as_slice(), bad.first()) {
-                return Err(NotOfTheInternet(refusal(name.as_str(), *address, *kind)).into());
-            }
-            // The port is the URL's.
-            let addresses = good.into_iter().take(ADDRESSES_MAX).map(|(address, _)| (address, 0_u16).into());
-            Ok(Box::new(addresses) as Addrs)
-        })
-    }
-}
-
-fn refusal(name: &str, address: IpAddr, kind: Option<&str>) -> String {
-    match kind {
-        Some(kind) => format!(
-            "{name} is at {address}, which is {kind} and not of the internet: to ask a model there, write the address itself into `base_url`"
-        ),
-        None => format!("{name} is at {address}, which is not of this machine"),
+fn not_opened(why: Unreached, target: &Target) -> NotOpened {
+    let host = &target.host;
+    match why {
+        Unreached::Refused { address, kind: Some(kind) } => NotOpened::Refused(format!(
+            "{host} is at {address}, which is {kind} and not of the internet: to ask a model there, write the address itself into `base_url`"
+        )),
+        Unreached::Refused { address, kind: None } => {
+            NotOpened::Refused(format!("{host} is at {address}, which is not of this machine"))
+        }
+        Unreached::TimedOut => {
+            NotOpened::Unreached(format!("no connection within {} s", CONNECT_MAX.as_secs()))
+        }
+        Unreached::Failed(why) => NotOpened::Unreached(why),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
 use jiff::Timestamp;
-use reqwest::header::HeaderMap;
 
 /// The longest that is believed.
 const AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);

@@ -4,11 +4,13 @@ use rewake_core::fact::{Fact, ModelCompleted, ModelContent, ModelOutcome};
 use rewake_core::limits::PAYLOAD_BYTES_MAX;
 use rewake_core::money::Usd;
 use rewake_wire::Part;
+use serde_json::Value;
 
 use super::fault::Faults;
 use super::request::Maker;
 use super::spec::{Protocol, Spec};
-use super::stream::{Answer, reader};
+use super::sse::{Parser, TooLong};
+use super::stream::{Answer, events_of, reader};
 use super::{Attempt, Delta};
 use rewake_egress::{ModelAddress, Scrubber};
 use rewake_policy::config::KeySource;
@@ -18,28 +20,59 @@ const SCRUBBED_BYTES_MAX: usize = 16 << 10;
 /// A key that nothing may show.
 const KEY: &str = "sk-canary-7f3a9b";
 
-/// Frames of a stream, one a line; the first line names the protocol, all later ones are their data. An answer is
-/// what was shown of it, and fits into an entry; what is none is told in bounded words.
+/// Ends of lines that a stream of events may have.
+const ENDS: [&str; 3] = ["\n\n", "\r\n\r\n", "\r\r"];
+
+/// A stream of events, cut anywhere, is the same events; and the events of an answer, streamed or whole, are read. The
+/// first line names the protocol, each later one is the data of an event.
 pub fn stream(text: &str) {
+    let whole = parsed(text, text.len());
+    assert!([1, 7].iter().all(|size| parsed(text, *size) == whole), "cut or whole it is the same");
     let (protocol, frames) = text.split_once('\n').unwrap_or((text, ""));
     let protocol = if protocol.starts_with('a') { Protocol::Anthropic } else { Protocol::OpenAi };
+    let frames: Vec<String> = frames.lines().map(|line| line.replace('\r', " ")).collect();
+    let sent = frames.iter().zip(ENDS.iter().cycle()).map(|(frame, end)| format!("data:{frame}{end}"));
+    let Ok(events) = parsed(&sent.collect::<String>(), 5) else { return };
+    let written = frames.iter().map(|frame| frame.trim()).filter(|frame| !frame.is_empty());
+    assert_eq!(events, written.collect::<Vec<_>>(), "what is sent arrives");
+    for event in &events {
+        let whole = serde_json::from_str(event).ok().and_then(|answer| events_of(protocol, answer));
+        if let Some(whole) = whole {
+            answer(protocol, &whole.iter().map(Value::to_string).collect::<Vec<_>>());
+        }
+    }
+    answer(protocol, &events);
+}
+
+/// Parses in pieces of so many bytes.
+fn parsed(text: &str, size: usize) -> Result<Vec<String>, TooLong> {
+    let (mut parser, mut events) = (Parser::default(), Vec::new());
+    for piece in text.as_bytes().chunks(size.max(1)) {
+        parser.push(piece, &mut events)?;
+    }
+    parser.finish(&mut events)?;
+    Ok(events)
+}
+
+/// An answer is what was shown of it, and fits into an entry; what is none is told in bounded words.
+fn answer(protocol: Protocol, events: &[String]) {
     let spec = spec(protocol);
     let scrubber = Scrubber::default();
     let faults = Faults { spec: &spec, scrubber: &scrubber };
-    let mut frames_read = reader(protocol);
+    let mut reader = reader(protocol);
     let mut pieces = Vec::new();
-    for frame in frames.lines() {
-        match frames_read.take(None, frame) {
+    for event in events {
+        match reader.take(event) {
             Ok(more) => pieces.extend(more),
-            Err(trouble) => return told(faults.trouble(trouble, frames_read.has_begun())),
+            Err(trouble) => return told(faults.trouble(trouble, reader.has_begun())),
         }
-        if frames_read.is_over() {
-            assert!(frames_read.is_whole(), "what is over is whole");
+        if reader.is_over() {
+            assert!(reader.is_whole(), "what is over is whole");
             break;
         }
     }
-    if frames_read.is_whole() {
-        let answer = frames_read.answer(&Maker::of(&spec), 7);
+    if reader.is_whole() {
+        let answer = reader.answer(&Maker::of(&spec), 7);
         is_what_was_shown(&answer, &pieces);
         fits(answer);
     }
@@ -66,7 +99,7 @@ fn is_what_was_shown(answer: &Answer, pieces: &[Delta]) {
             assert!(!id.is_empty() && !input.trim().is_empty(), "{answer:?}");
         }
         if let ModelContent::Thinking(signed) = content {
-            serde_json::from_str::<serde_json::Value>(signed).expect("reasoning is kept as JSON");
+            serde_json::from_str::<Value>(signed).expect("reasoning is kept as JSON");
         }
     }
 }
@@ -128,6 +161,7 @@ pub(super) fn spec(protocol: Protocol) -> Spec {
         address: ModelAddress::parse("https://api.example.com/v1").expect("it is a URL"),
         key: Some(KeySource::Env("SOME_KEY".into())),
         timeout: std::time::Duration::from_secs(60),
+        idle_timeout: None,
         thinking: None,
         options: Vec::new(),
         cache: true,

@@ -7,11 +7,13 @@ pub mod backoff;
 mod fault;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod incoming;
 mod request;
 pub mod request_store;
 mod scripted;
 mod shown;
 mod spec;
+mod sse;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -28,7 +30,8 @@ use rewake_core::money::Price;
 use rewake_store::Store;
 use rewake_wire::Usage;
 
-use ask::{Ask, Patience};
+use ask::Ask;
+use incoming::Patience;
 pub use request::{IMAGES_BYTES_MAX, Images, named_images, too_many_images};
 use rewake_bundle::Script;
 use rewake_egress::Egress;
@@ -185,7 +188,7 @@ impl Models {
                     output_tokens_max: model.output_tokens_max,
                     context_tokens: model.context_tokens,
                     deltas,
-                    patience: Patience::default(),
+                    patience: Patience::of(spec.idle_timeout),
                 };
                 ask.attempt().await
             }

@@ -18,8 +18,8 @@ pub(crate) const DEFAULT: &str = "default";
 /// Tokens of an answer, if neither the request nor the rules say; more where it thinks much.
 const OUTPUT_TOKENS: u32 = 16_384;
 const OUTPUT_TOKENS_THINKING: u32 = 32_768;
-/// Time for one attempt, if the rules do not say.
-const ATTEMPT: Duration = Duration::from_secs(600);
+/// Time for one attempt, if the rules do not say. An answer that streams steadily is not cut within it.
+const ATTEMPT: Duration = Duration::from_secs(60 * 60);
 
 /// The protocols that providers speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,10 @@ pub struct Spec {
     pub(super) address: ModelAddress,
     /// None: it is asked without a key.
     pub(super) key: Option<KeySource>,
+    /// Time for one attempt, from the connection to the end of the answer.
     pub(super) timeout: Duration,
+    /// Time in which at least one byte must arrive; none: as models that think need it.
+    pub(super) idle_timeout: Option<Duration>,
     pub(super) thinking: Option<Thinking>,
     /// Options that requests may set.
     pub(super) options: Vec<String>,
@@ -158,6 +161,7 @@ fn configured(name: &str, model: &Model) -> Resolved {
         address: model.base_url.clone().unwrap_or_else(|| protocol.address()),
         key: model.key.clone().or_else(usual),
         timeout: model.timeout.unwrap_or(ATTEMPT),
+        idle_timeout: model.idle_timeout,
         thinking: model.thinking,
         options: model.options.clone(),
         cache: model.cache,
@@ -178,6 +182,7 @@ fn direct(known: &Known, model: &str, name: &str) -> Resolved {
         address: known.protocol.address(),
         key: Some(KeySource::Env(known.key_env.into())),
         timeout: ATTEMPT,
+        idle_timeout: None,
         thinking: None,
         options: Vec::new(),
         cache: true,

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::future::maybe_done;
-use futures_util::poll;
 use rewake_core::codec;
 use rewake_core::entry::Entry;
 use rewake_core::error::Corrupt;
@@ -106,7 +106,7 @@ pub(crate) async fn fold_on(
         let Some(last) = records.last() else { return Ok(folded) };
         // Begun now, so that it is read while this page is folded.
         next = maybe_done(store.read(&id, last.seq, PAGE));
-        let _ = poll!(&mut next);
+        let _ = (&mut next).now_or_never();
         for record in &records {
             let entry = codec::open(&id, session.head, record)?;
             let entry = Arc::new(entry);

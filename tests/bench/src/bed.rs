@@ -297,7 +297,7 @@ impl Session {
                 self.looked = tokio::time::Instant::now();
             }
             match heard.map_err(|_| Failed::from("a session hangs"))? {
-                Ok(Live::Gone(gone)) => return Err(format!("a session is gone: {gone:?}").into()),
+                Ok(Live::Unloaded(gone)) => return Err(format!("a session is gone: {gone:?}").into()),
                 Ok(live) => return Ok(live),
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Err("a session is gone".into()),

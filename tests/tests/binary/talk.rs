@@ -2,6 +2,7 @@
 //! of the system's, whose bytes an emulator reads, and in tmux.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -192,12 +193,20 @@ fn a_conversation_at_a_terminal() {
     check(&program);
 }
 
-/// Where there is no tmux this fails and says what to do, unless whoever runs it has said that there is none.
+/// Where there is no tmux this fails and says what to do, unless the environment says that there is none.
+fn is_tmux_there() -> bool {
+    let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
+    let is_there = Tmux::is_there();
+    assert!(
+        is_there || is_excused,
+        "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1"
+    );
+    is_there
+}
+
 #[test]
 fn a_conversation_in_tmux() {
-    if !Tmux::is_there() {
-        let is_excused = std::env::var_os("REWAKE_TEST_NO_TMUX").is_some();
-        assert!(is_excused, "there is no tmux: install the package `tmux`, or set REWAKE_TEST_NO_TMUX=1");
+    if !is_tmux_there() {
         return;
     }
     let program = Program::new();
@@ -221,6 +230,124 @@ fn a_conversation_in_tmux() {
         assert_eq!(record.matches(line).count(), 1, "{line}\n{record}");
     }
     check(&program);
+}
+
+/// N-C1: what is typed and what is being said is there once when the terminal has become narrower.
+#[test]
+fn a_narrower_terminal_shows_each_row_once() {
+    if !is_tmux_there() {
+        return;
+    }
+    let line = |n: u32| {
+        format!("row {n} of an answer that is as wide as the terminal was before it became so narrow")
+    };
+    let said: Vec<String> = (1..20).map(line).collect();
+    let script = format!("[[reply]]\ntext = \"{}\"\ndelay_ms = 6000\n", said.join("\\n"));
+    let program = Program::new();
+    let bundle = program.bundle(&bundle(&script));
+    let mut person = program.in_tmux(&["run", "--grant-asked", &bundle], 100, 24);
+    person.sees(&["scripted · /help"]);
+    let typed: String = ('a'..='z').cycle().take(76).collect();
+    person.press(&typed);
+    person.sees(&[&typed]);
+    person.resize(50, 24);
+    person.sees(&["scripted · /help"]);
+    person.resize(100, 24);
+    person.sees(&[&typed]);
+    assert_eq!(person.record().matches("abcdef").count(), 3, "{}", person.record());
+
+    person.press("\r");
+    person.sees(&["row 9 of", "Ctrl-C interrupts"]);
+    person.press(&typed);
+    person.sees(&[&format!("› {typed}"), "row 9 of"]);
+    person.resize(50, 24);
+    person.sees(&["row 19 of", "turn 1 done"]);
+    let record = person.record();
+    for n in 1..20 {
+        assert_eq!(record.matches(&format!("row {n} of")).count(), 1, "row {n}\n{record}");
+    }
+    assert_eq!(record.matches("abcdef").count(), 6, "{record}");
+    person.press(CTRL_C);
+    person.press(CTRL_D);
+    person.sees(&["ended with 0"]);
+}
+
+/// N-C2: a paste whose end mark never comes is kept as text, is not sent, and leaves the keys as they are.
+#[test]
+fn a_paste_without_an_end_can_be_ended() {
+    let program = Program::new();
+    let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+    let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+    person.sees(&["scripted · /help"]);
+    person.press("\x1b[200~one\rtwo");
+    person.sees(&["Ctrl-C ends it"]);
+    person.press(CTRL_C);
+    person.sees(&["› one\n  two", "scripted · /help"]);
+    person.press(CTRL_C);
+    person.waits("an empty line", &|picture| !picture.contains("two"));
+    person.press("\x1b[200~three");
+    person.sees(&["Ctrl-C ends it"]);
+    person.press(CTRL_D);
+    person.sees(&["› three"]);
+    person.press("\x15");
+    person.press(CTRL_D);
+    assert_eq!(person.end(), Some(0));
+    let id = program.sessions()[0].id.clone();
+    assert_eq!(program.events(&id).count("user.message"), 0);
+}
+
+/// N-C3: whatever signal ends the process, the terminal is as it was, and the process ends by that signal.
+#[test]
+fn every_signal_that_ends_the_process_restores_the_terminal() {
+    let program = Program::new();
+    let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+    for signal in [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::ALARM, Signal::XCPU, Signal::SYS] {
+        let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+        person.sees(&["scripted · /help"]);
+        assert!(!person.is_cooked());
+        person.signal(signal);
+        person.until("\x1b[?2004l");
+        assert_eq!(person.wait().signal(), Some(signal.as_raw()));
+        assert!(person.is_cooked(), "{signal:?}");
+    }
+}
+
+/// N-A6: a paste in the first moment is there whole, or not at all and that is said; no part of it is sent.
+#[test]
+fn a_paste_before_the_session_is_ready_is_whole_or_dropped() {
+    let pasted: Vec<String> = (0..30_000).map(|n| format!("line {n:05}")).collect();
+    let paste = format!("\x1b[200~{}\x1b[201~", pasted.join("\r"));
+    for is_taken in [false, true] {
+        let program = Program::new();
+        let bundle = program.bundle(&bundle("[[reply]]\ntext = \"heard\"\n"));
+        let mut person = program.at_terminal(&["run", "--grant-asked", &bundle]);
+        if is_taken {
+            let before = person.until("\x1b[?2004h");
+            assert!(
+                !before.contains("session"),
+                "the terminal is taken before anything else is done: {before}"
+            );
+        }
+        person.press(&paste);
+        let is_dropped = person.sees(&["scripted · /help"]).contains("ready is not kept");
+        assert!(!is_dropped || !is_taken);
+        if !is_dropped {
+            person.sees(&["line 29999"]);
+        }
+        person.press("\r");
+        if !is_dropped {
+            person.sees(&["turn 1 done"]);
+        }
+        person.press(CTRL_D);
+        assert_eq!(person.end(), Some(0));
+        let events = program.events(&program.sessions()[0].id);
+        let texts = events.of_kind("user.message").filter_map(|one| one.data["parts"][0]["text"].as_str());
+        let sent: Vec<&str> = texts.collect();
+        match is_dropped {
+            true => assert!(sent.is_empty()),
+            false => assert!(sent == [pasted.join("\n")], "{} bytes", sent[0].len()),
+        }
+    }
 }
 
 /// What a model says cannot reach the terminal as more than text, in whatever pieces it comes.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rewake_bundle::Bundle;
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{Approval, NewSession};
 use rewake_tests::bundles::{Draft, guest};
 use rewake_tests::journal::Events;
@@ -232,7 +232,7 @@ async fn rules_that_change_over_a_store_that_fails_hold_up_no_host() {
     });
     let outcome = given_up.await.expect("the session is given up");
     assert!(
-        matches!(&outcome, Outcome::Gone(Gone::Failed(why)) if why.contains("the disk is gone")),
+        matches!(&outcome, Outcome::Gone(UnloadReason::Failed(why)) if why.contains("the disk is gone")),
         "{outcome:?}"
     );
 }
@@ -287,7 +287,7 @@ async fn rules_that_change_for_a_session_at_rest_are_journaled() {
     session.event("grants.narrowed").await;
     ruled.write(&wide);
     session.event("grants.narrowed").await;
-    assert_eq!(session.unload().await, Gone::Unloaded);
+    assert_eq!(session.unload().await, UnloadReason::Unloaded);
     let events = ruled.world.check(&id).await;
     assert_eq!(narrowed(&events), [(json!("rw"), Value::Null), (Value::Null, json!("rw"))]);
     assert_eq!(events.count("session.loaded"), 3);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use rewake_core::ids::{HostId, SessionId};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{HostError, Loaded};
 use rewake_store::{Append, Journal as _, Lease, Leases as _, MemoryStore, StoreError};
 use tokio::sync::Notify;
@@ -46,7 +46,7 @@ pub(crate) enum Signal {
     /// A host has loaded a session, or not.
     Loaded(u32, usize, Result<Loaded, HostError>),
     /// A host no longer runs a session.
-    Gone(u32, usize, Gone),
+    Gone(u32, usize, UnloadReason),
     /// A host says that nothing is being done in a session.
     Idle(usize),
 }

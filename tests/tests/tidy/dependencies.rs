@@ -121,12 +121,10 @@ const PLUGINS: &str = "plugins/";
 const PLUGIN_EDGES: &[&str] = &["rewake-sdk"];
 
 /// Crates, by the beginning of their names, and the only manifests that may name them.
-const CONFINED: [(&str, &[&str]); 7] = [
+const CONFINED: [(&str, &[&str]); 5] = [
     ("wasmtime", &["rewake-wasi", "rewake-bindings", "rewake-sandbox", "rewake-runtime"]),
     ("rusqlite", &["rewake-store"]),
     ("hyper", &["rewake-egress"]),
-    ("genai", &["rewake-models"]),
-    ("reqwest", &["rewake-egress", "rewake-models"]),
     // The servers of tests speak it too.
     ("tokio-rustls", &["rewake-egress", "rewake-tests"]),
     ("axum", &["rewake-server"]),

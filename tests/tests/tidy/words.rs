@@ -28,7 +28,7 @@ const PHRASES: [(&str, &str); 19] = [
 ];
 
 /// Checks a Markdown file outside of fenced blocks, which hold code and output of programs. A phrase may
-/// continue on the next line.
+/// continue on the next line; a name with `_` is one word.
 pub(crate) fn in_prose(path: &str, text: &str) -> Vec<Violation> {
     let mut words: Vec<(usize, String)> = Vec::new();
     let mut in_block = false;
@@ -39,7 +39,7 @@ pub(crate) fn in_prose(path: &str, text: &str) -> Vec<Violation> {
             words.push((number, String::new()));
             continue;
         }
-        let found = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let found = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
         words.extend(found.map(|word| (number, word.to_lowercase())));
     }
     let starts = |at: usize, phrase: &str| {

@@ -11,7 +11,7 @@ use rewake_core::entry::Entry;
 use rewake_core::fact::{Fact, TurnCompleted};
 use rewake_core::ids::SessionId;
 use rewake_models::SCRIPTED;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{Approval, Host, NewSession, host};
 use rewake_sandbox::baseline::{self, Change, Tree};
 use rewake_sandbox::workspace;
@@ -134,10 +134,10 @@ async fn create(host: &Host, new: &NewSession) -> Result<SessionId, Finding> {
 
 /// Says everything there is to say, and answers what is asked. Where it was cut off, it is said again: with the
 /// same key, so that it is heard once. Returns why the host no longer runs the session, if it does not.
-async fn play(host: &Host, id: &SessionId, session: &SessionCase) -> Result<Option<Gone>, Finding> {
+async fn play(host: &Host, id: &SessionId, session: &SessionCase) -> Result<Option<UnloadReason>, Finding> {
     let (loaded, mut follower) = match host.load(id).await {
         Ok(loaded) => loaded,
-        Err(error) => return Ok(Some(Gone::Failed(error.to_string()))),
+        Err(error) => return Ok(Some(UnloadReason::Failed(error.to_string()))),
     };
     let mut gone = settle(host, id, session, &mut follower).await?;
     for (n, message) in session.messages.iter().enumerate() {
@@ -152,7 +152,7 @@ async fn play(host: &Host, id: &SessionId, session: &SessionCase) -> Result<Opti
     if gone.is_none() {
         loaded.unload("the test is over").await;
     }
-    Ok(gone.filter(|gone| *gone != Gone::Ended))
+    Ok(gone.filter(|gone| *gone != UnloadReason::Ended))
 }
 
 /// Waits until nothing is being done, and answers what is asked until nothing more is.
@@ -161,7 +161,7 @@ async fn settle(
     id: &SessionId,
     session: &SessionCase,
     follower: &mut broadcast::Receiver<Live>,
-) -> Result<Option<Gone>, Finding> {
+) -> Result<Option<UnloadReason>, Finding> {
     // Over all of it: a harness that asks again whenever it is answered rests every time, and never comes to an end.
     let settled = tokio::time::timeout(WORKS_MAX, answer_all(host, id, session, follower)).await;
     settled.unwrap_or_else(|_| {
@@ -174,7 +174,7 @@ async fn answer_all(
     id: &SessionId,
     session: &SessionCase,
     follower: &mut broadcast::Receiver<Live>,
-) -> Result<Option<Gone>, Finding> {
+) -> Result<Option<UnloadReason>, Finding> {
     loop {
         if let Some(gone) = rest(follower).await {
             return Ok(Some(gone));
@@ -211,25 +211,25 @@ async fn send(host: &Host, id: &SessionId, command: Command, key: String) -> Res
     sent.map(|_| ()).map_err(|error| Finding::of(format!("a command was refused: {error}")))
 }
 
-async fn rest(follower: &mut broadcast::Receiver<Live>) -> Option<Gone> {
+async fn rest(follower: &mut broadcast::Receiver<Live>) -> Option<UnloadReason> {
     loop {
         match follower.recv().await {
             Ok(Live::Idle) => return None,
-            Ok(Live::Gone(gone)) => return Some(gone),
+            Ok(Live::Unloaded(gone)) => return Some(gone),
             Ok(Live::Entry(_) | Live::Activity(_) | Live::Delta { .. } | Live::DeltaReset { .. })
             | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return Some(Gone::Unloaded),
+            Err(RecvError::Closed) => return Some(UnloadReason::Unloaded),
         }
     }
 }
 
-fn words(gone: &Gone) -> String {
+fn words(gone: &UnloadReason) -> String {
     match gone {
-        Gone::Unloaded => "its host let go of it".to_owned(),
-        Gone::Ended => "it ended".to_owned(),
-        Gone::Fenced => "another host took it".to_owned(),
-        Gone::Failed(why) => why.clone(),
-        Gone::Faulted(fault) => {
+        UnloadReason::Unloaded => "its host let go of it".to_owned(),
+        UnloadReason::Ended => "it ended".to_owned(),
+        UnloadReason::Fenced => "another host took it".to_owned(),
+        UnloadReason::Failed(why) => why.clone(),
+        UnloadReason::Faulted(fault) => {
             let mut text = format!("{}: {}", fault.reason, fault.detail);
             for (name, value) in
                 [("recorded", &fault.expected), ("came", &fault.got), ("first difference", &fault.field)]

@@ -89,12 +89,21 @@ impl WasiHost for Recorder {
         Ok((3, 4))
     }
 
-    fn replayed_ready(&mut self, _: &'static str, _: usize, _: usize) -> Result<Option<Vec<u32>>> {
-        Ok(self.replay.pop_front())
-    }
-
-    fn observed_ready(&mut self, function: &'static str, ready: &[u32]) -> Result<()> {
-        self.note(format!("{function} {ready:?}"));
-        Ok(())
+    fn observe_ready<'a>(
+        &'a mut self,
+        function: &'static str,
+        _: usize,
+        _: usize,
+        live: BoxFuture<'a, Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, Result<Vec<u32>>> {
+        async move {
+            if let Some(ready) = self.replay.pop_front() {
+                return Ok(ready);
+            }
+            let ready = live.await?;
+            self.note(format!("{function} {ready:?}"));
+            Ok(ready)
+        }
+        .boxed()
     }
 }

@@ -10,7 +10,7 @@ use rewake_core::entry::Entry;
 use rewake_core::fact::WaitOn;
 use rewake_core::ids::SessionId;
 use rewake_core::view;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{HostError, Loaded};
 use rewake_store::{Store, StoreError};
 use tokio::sync::broadcast::Receiver;
@@ -71,7 +71,7 @@ enum Stood {
     /// Nothing is due any more.
     Idle,
     /// The session is not run here any more.
-    Gone(Gone),
+    Gone(UnloadReason),
     /// A signal asked for it.
     Left(Outcome),
 }
@@ -143,19 +143,19 @@ impl Follow<'_> {
                     Ok(Live::Activity(line)) => self.status(&line),
                     Ok(Live::Delta { .. } | Live::DeltaReset { .. }) => {}
                     Ok(Live::Idle) => match loaded.unload_if_idle("idle").await {
-                        Some(Gone::Unloaded) => break Stood::Idle,
+                        Some(UnloadReason::Unloaded) => break Stood::Idle,
                         Some(gone) => break Stood::Gone(gone),
                         // It goes on: a time has come, or another process has sent something.
                         None => {}
                     },
-                    Ok(Live::Gone(gone)) => break Stood::Gone(gone),
-                    Err(RecvError::Closed) => break Stood::Gone(loaded.gone().await),
+                    Ok(Live::Unloaded(gone)) => break Stood::Gone(gone),
+                    Err(RecvError::Closed) => break Stood::Gone(loaded.unloaded().await),
                 },
                 Some(outcome) = leaves.recv() => break Stood::Left(outcome),
             }
         };
         let gone = match &stood {
-            Stood::Idle => Gone::Unloaded,
+            Stood::Idle => UnloadReason::Unloaded,
             Stood::Left(_) => loaded.unload("shutdown").await,
             Stood::Gone(gone) => gone.clone(),
         };
@@ -311,25 +311,27 @@ impl Follow<'_> {
     }
 
     /// The session is not run here any more, and this process did not ask for that.
-    fn gone(&self, gone: Gone) -> Result<Outcome, Failure> {
+    fn gone(&self, gone: UnloadReason) -> Result<Outcome, Failure> {
         let resume = self.places.resume(&self.id);
         match gone {
-            Gone::Ended if self.until == Until::Stopped => Ok(Outcome::Done),
-            Gone::Ended => Ok(self.watch.end().unwrap_or(Outcome::Ended)),
-            Gone::Faulted(fault) => Err(faulted(self.places, &self.id, fault)),
-            Gone::Fenced => {
+            UnloadReason::Ended if self.until == Until::Stopped => Ok(Outcome::Done),
+            UnloadReason::Ended => Ok(self.watch.end().unwrap_or(Outcome::Ended)),
+            UnloadReason::Faulted(fault) => Err(faulted(self.places, &self.id, fault)),
+            UnloadReason::Fenced => {
                 Err(Failure::Machine(format!("another process has taken {} over; nothing is lost", self.id)))
             }
             // All of it is in the journal: only letting go went wrong.
-            Gone::Failed(why) if self.watch.end().is_some() => {
+            UnloadReason::Failed(why) if self.watch.end().is_some() => {
                 note(&format!("{}: {why}", self.id));
                 Ok(self.watch.end().unwrap_or(Outcome::Done))
             }
-            Gone::Failed(why) => Err(Failure::Machine(format!(
+            UnloadReason::Failed(why) => Err(Failure::Machine(format!(
                 "{}: {why}. What is in the journal holds; once that is mended, `{resume}` goes on",
                 self.id
             ))),
-            Gone::Unloaded => Err(Failure::Machine(format!("{} was let go of; `{resume}` goes on", self.id))),
+            UnloadReason::Unloaded => {
+                Err(Failure::Machine(format!("{} was let go of; `{resume}` goes on", self.id)))
+            }
         }
     }
 }

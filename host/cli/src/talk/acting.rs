@@ -8,7 +8,8 @@ use rewake_wire::Part;
 use super::commands::{self, HELP, Slash};
 use super::editor::Edited;
 use super::keys::Key;
-use super::{LEAVES, Talk, broken, tty};
+use super::tty::{self, Typed};
+use super::{CTRL_C, CTRL_D, LEAVES, Talk, broken};
 use crate::exit::{Failure, Outcome};
 use crate::out::{self, Style};
 use crate::run::deliver;
@@ -22,8 +23,16 @@ pub(super) const TWICE: Duration = Duration::from_secs(2);
 const CLEAR: &[u8] = b"\x1b[2J\x1b[H";
 
 impl Talk<'_> {
-    pub(super) async fn typed(&mut self, bytes: &[u8]) -> Result<Option<Outcome>, Failure> {
-        for key in self.decoder.push(bytes) {
+    pub(super) async fn typed(&mut self, typed: &Typed) -> Result<Option<Outcome>, Failure> {
+        let keys = match typed.bytes[..] {
+            // The text so far stays in the line: part of a paste is never sent.
+            [CTRL_C | CTRL_D] if self.is_paste_stuck(typed.at) => {
+                self.decoder.end_paste().into_iter().collect()
+            }
+            _ => self.decoder.push(&typed.bytes),
+        };
+        self.typed_at = typed.at;
+        for key in keys {
             if let Some(outcome) = self.key(key).await? {
                 return Ok(Some(outcome));
             }

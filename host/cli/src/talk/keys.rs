@@ -7,7 +7,7 @@ use rewake_core::limits::MESSAGE_BYTES_MAX;
 const PASTE_BYTES_MAX: usize = MESSAGE_BYTES_MAX + (64 << 10);
 /// Bytes of a sequence that nobody knows the end of.
 const SEQUENCE_BYTES_MAX: usize = 64;
-const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+pub(super) const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 /// What was pressed, or pasted.
@@ -98,9 +98,23 @@ impl Decoder {
         self.bytes.drain(..gone);
     }
 
+    /// Whether a paste has begun whose end has not come.
+    pub(super) fn is_pasting(&self) -> bool {
+        self.is_over || self.bytes.starts_with(PASTE_BEGINS)
+    }
+
+    /// Ends a paste whose end does not come; returns it as far as it came and is kept.
+    pub(super) fn end_paste(&mut self) -> Option<Key> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.scanned = 0;
+        let is_given = std::mem::take(&mut self.is_over);
+        let text = bytes.strip_prefix(PASTE_BEGINS).filter(|_| !is_given)?;
+        Some(Key::Paste(pasted(text)))
+    }
+
     /// Whether there is the beginning of something that may be whole as it is: an Escape.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS) && !self.is_over
+        !self.bytes.is_empty() && !self.is_pasting()
     }
 
     /// Nothing more came for a while: what there is, is all. The rest of a paste is waited for, however long.
@@ -271,5 +285,22 @@ mod tests {
             "it is refused, not sent as if it were whole: {}",
             text.len()
         );
+    }
+
+    /// N-C2: without its end mark, a paste would take in every key that follows, for ever.
+    #[test]
+    fn a_paste_without_an_end_is_ended_from_outside() {
+        let mut decoder = Decoder::default();
+        assert!(!decoder.is_pasting());
+        assert_eq!(decoder.push(b"\x1b[200~one\rtwo\x1b[20"), []);
+        assert!(decoder.is_pasting());
+        assert_eq!(decoder.push(b"\x03"), [], "a paste may have a Ctrl-C in it");
+        assert_eq!(decoder.end_paste(), Some(Key::Paste("one\ntwo\x1b[20\x03".into())));
+        assert_eq!(decoder.push(b"\x03a"), [Key::Ctrl('c'), Key::Char('a')]);
+        decoder.push(PASTE_BEGINS);
+        let kept = decoder.push(&vec![b'x'; PASTE_BYTES_MAX + 1]);
+        assert!(matches!(kept[..], [Key::Paste(_)]) && decoder.is_pasting(), "its rest is passed over");
+        assert_eq!(decoder.end_paste(), None);
+        assert_eq!(decoder.push(b"a"), [Key::Char('a')]);
     }
 }

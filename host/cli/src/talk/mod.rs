@@ -4,6 +4,7 @@
 
 mod acting;
 mod commands;
+mod early;
 mod editor;
 mod history;
 mod hold;
@@ -30,10 +31,12 @@ use rewake_core::ids::SessionId;
 use rewake_core::session::{Ended, Session};
 use rewake_core::view;
 use rewake_runtime::HostError;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_store::Store;
 use tokio::sync::mpsc;
 
+pub(crate) use self::early::Early;
+use self::early::{DROPPED, Keyboard};
 use self::editor::Editor;
 use self::history::History;
 use self::hold::{Heard, Hold};
@@ -42,7 +45,7 @@ use self::row::{Look, Row};
 use self::screen::Screen;
 use self::status::Status;
 use self::transcript::{Transcript, sent};
-use self::tty::{Signals, Told, Tty};
+use self::tty::{Signals, Told};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
@@ -57,10 +60,13 @@ const ESCAPE: Duration = Duration::from_millis(50);
 /// How often what shows the time is drawn anew.
 const TICK: Duration = Duration::from_millis(500);
 /// How often the journal of a session that is not here is looked at: others may do something with it.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The part of the terminal's rows that what is typed takes at most.
 const EDITED_PART: usize = 3;
+/// Silence after which Ctrl-C and Ctrl-D alone end a paste: its end mark may never come.
+const PASTE_SILENCE: Duration = Duration::from_secs(1);
 const CTRL_C: u8 = 0x03;
+const CTRL_D: u8 = 0x04;
 /// What a Ctrl-C that comes too early to leave says.
 const LEAVES: &str = "Ctrl-C again leaves";
 
@@ -96,6 +102,8 @@ struct Talk<'a> {
     editor: Editor,
     history: History,
     decoder: Decoder,
+    /// When something was typed last.
+    typed_at: Instant,
     screen: Screen,
     status: Status,
     /// When Ctrl-C was pressed last.
@@ -113,6 +121,7 @@ pub(crate) async fn talk(
     id: &SessionId,
     is_new: bool,
     is_unfolded: bool,
+    early: Early,
 ) -> Result<Outcome, Failure> {
     let store: Arc<dyn Store> = opened.host.store().clone();
     let standing = Standing::whole(store.clone(), id).await?;
@@ -140,6 +149,7 @@ pub(crate) async fn talk(
         editor: Editor::new(history.read()),
         history,
         decoder: Decoder::default(),
+        typed_at: Instant::now(),
         screen,
         status: Status::new(&standing.session),
         pressed: None,
@@ -149,9 +159,10 @@ pub(crate) async fn talk(
     };
     talk.remember(is_new).await?;
     let mut signals = Signals::listen()?;
-    let tty = Tty::take()?;
+    let Early { tty, mut keyboard } = early;
+    tty.take_all_keys()?;
     out::divert(Some(diversion));
-    let result = talk.run(&mut signals).await;
+    let result = talk.run(&mut signals, &mut keyboard).await;
     // Of a terminal that is gone nothing can be taken away.
     let _ = talk.screen.draw(&talk.transcript.take(), &[], (0, 0));
     out::divert(None);
@@ -179,8 +190,7 @@ enum Left {
 }
 
 impl Talk<'_> {
-    async fn run(&mut self, signals: &mut Signals) -> Result<Left, Failure> {
-        let mut input = tty::input();
+    async fn run(&mut self, signals: &mut Signals, keyboard: &mut Keyboard) -> Result<Left, Failure> {
         if self.is_due() {
             self.want();
         }
@@ -192,15 +202,18 @@ impl Talk<'_> {
             let pause = self.pause();
             let outcome = tokio::select! {
                 heard = self.hold.next(&self.opened.host, &self.id) => self.heard(heard).await?,
-                typed = input.recv() => match typed {
-                    Some(bytes) => self.typed(&bytes).await?,
+                typed = keyboard.next() => match typed {
+                    Some(typed) => {
+                        if std::mem::take(&mut keyboard.has_dropped) {
+                            self.transcript.note(Style::Bad, DROPPED);
+                        }
+                        self.typed(&typed).await?
+                    }
                     None => Some(Outcome::Terminated),
                 },
                 told = signals.next() => match told {
-                    Told::Resized => {
-                        self.resize();
-                        None
-                    }
+                    // Drawing asks for the size.
+                    Told::Resized => None,
                     Told::Interrupt => self.interrupt().await?,
                     Told::End => Some(Outcome::Terminated),
                 },
@@ -214,18 +227,18 @@ impl Talk<'_> {
                 break outcome;
             }
         };
-        let is_at_once = self.leave(&mut input).await;
+        let is_at_once = self.leave(keyboard).await;
         self.show().await?;
         Ok(if is_at_once { Left::AtOnce } else { Left::InOrder(outcome) })
     }
 
     /// Lets go of the session. True: whoever pressed Ctrl-C meanwhile does not wait for it.
-    async fn leave(&mut self, input: &mut mpsc::Receiver<Vec<u8>>) -> bool {
+    async fn leave(&mut self, keyboard: &mut Keyboard) -> bool {
         self.status.does("lets go of the session", Instant::now());
         let _ = self.draw();
         let pressed = async {
-            while let Some(bytes) = input.recv().await {
-                if bytes.contains(&CTRL_C) {
+            while let Some(typed) = keyboard.next().await {
+                if typed.bytes.contains(&CTRL_C) {
                     return;
                 }
             }
@@ -242,12 +255,15 @@ impl Talk<'_> {
         if self.decoder.is_waiting() {
             return ESCAPE;
         }
+        if self.decoder.is_pasting() {
+            return PASTE_SILENCE;
+        }
         if self.status.is_moving() || self.pressed.is_some() {
             return TICK;
         }
         match (&self.hold, self.idle_since) {
             (Hold::Here(..), Some(since)) => REST.saturating_sub(since.elapsed()).max(TICK),
-            (Hold::Away, _) => LOOK,
+            (Hold::Away, _) => POLL_INTERVAL,
             _ => REST,
         }
     }
@@ -302,7 +318,7 @@ impl Talk<'_> {
                 self.idle_since = Some(now);
                 self.status.rests();
             }
-            Heard::Live(Live::Gone(gone)) => return self.gone(gone).await,
+            Heard::Live(Live::Unloaded(gone)) => return self.gone(gone).await,
         }
         Ok(self.is_over())
     }
@@ -318,22 +334,22 @@ impl Talk<'_> {
     }
 
     /// The session is not here any more.
-    async fn gone(&mut self, gone: Gone) -> Result<Option<Outcome>, Failure> {
+    async fn gone(&mut self, gone: UnloadReason) -> Result<Option<Outcome>, Failure> {
         self.idle_since = None;
         self.status.rests();
         self.show().await?;
         match gone {
-            Gone::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
-            Gone::Failed(why) => {
+            UnloadReason::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
+            UnloadReason::Failed(why) => {
                 self.transcript.note(Style::Bad, &format!("{why}. The journal is as it was"));
             }
-            Gone::Fenced => {
+            UnloadReason::Fenced => {
                 self.transcript
                     .note(Style::Bad, "another process has taken the session over; nothing is lost");
                 self.want();
             }
-            Gone::Ended => return Ok(self.ended()),
-            Gone::Unloaded => {
+            UnloadReason::Ended => return Ok(self.ended()),
+            UnloadReason::Unloaded => {
                 if self.is_due() {
                     self.want();
                 }
@@ -429,13 +445,12 @@ impl Talk<'_> {
         }
     }
 
-    fn resize(&mut self) {
-        self.screen.resize(tty::size());
-        self.transcript.resize(self.screen.columns());
-    }
-
     fn draw(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
+        // Text of the model can come before the signal that says so.
+        if self.screen.resize(tty::size()) {
+            self.transcript.resize(self.screen.columns());
+        }
         let (columns, lines) = (self.screen.columns(), self.screen.lines());
         let prompt = match &self.asked {
             Some(_) => Row::new(Look::BOLD, "answer› "),
@@ -449,7 +464,8 @@ impl Talk<'_> {
         let rest = lines.saturating_sub(shown.rows.len() + 2);
         below.truncate(rest / 2);
         let room = rest - below.len();
-        let mut changing = self.transcript.changing(now, room / 2);
+        // What is said takes so little that it stays within the terminal if that becomes half as wide.
+        let mut changing = self.transcript.changing(now, room / 3);
         if changing.len() > room {
             let hidden = changing.len() - room.saturating_sub(1);
             changing.truncate(room.saturating_sub(1));
@@ -464,9 +480,15 @@ impl Talk<'_> {
         self.screen.draw(&above, &changing, cursor).map_err(broken)
     }
 
+    /// Whether a paste has no end, and nothing more of it has come for a while.
+    fn is_paste_stuck(&self, now: Instant) -> bool {
+        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
+    }
+
     /// What can be done now.
     fn hint(&self) -> &'static str {
         match &self.session.turn {
+            _ if self.is_paste_stuck(Instant::now()) => "the end of the paste is missing: Ctrl-C ends it",
             _ if self.pressed.is_some() => LEAVES,
             Some(_) if self.asked.is_some() => "waits for your answer",
             Some(turn) if turn.waiting.is_some() => "waits",

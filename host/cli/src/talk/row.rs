@@ -105,6 +105,22 @@ impl Row {
         self.cells().map(|(c, _)| width_of(c)).sum()
     }
 
+    /// How often a terminal of so many columns begins a new row within this one, up to what is at column `until`.
+    pub(super) fn folds(&self, columns: usize, until: usize) -> usize {
+        let (mut folds, mut used, mut at) = (0, 0, 0);
+        for (c, _) in self.cells() {
+            if at > until {
+                break;
+            }
+            let width = width_of(c);
+            if used + width > columns {
+                (folds, used) = (folds + 1, 0);
+            }
+            (used, at) = (used + width, at + width);
+        }
+        folds
+    }
+
     /// The same within so many columns.
     pub(super) fn cut(&self, columns: usize) -> Row {
         if self.width() <= columns {

@@ -19,12 +19,11 @@ pub(super) struct Screen {
     columns: usize,
     lines: usize,
     has_looks: bool,
-    /// Columns of each row that was drawn.
-    drawn: Vec<usize>,
-    /// Row of them in which the cursor is.
-    cursor_row: usize,
-    /// All that was drawn, and where the cursor was put: the same again is not written.
-    last: (Vec<Row>, (usize, usize)),
+    /// The rows that were drawn, and row and column of the cursor in them.
+    drawn: Vec<Row>,
+    cursor: (usize, usize),
+    /// They are to be seen as they were drawn, so the same again is not written.
+    is_current: bool,
 }
 
 impl Screen {
@@ -34,8 +33,8 @@ impl Screen {
             lines: size.1,
             has_looks,
             drawn: Vec::new(),
-            cursor_row: 0,
-            last: Default::default(),
+            cursor: (0, 0),
+            is_current: false,
         }
     }
 
@@ -53,14 +52,12 @@ impl Screen {
         self.has_looks
     }
 
-    /// The terminal has another size. Terminals wrap what was drawn wider than that.
-    pub(super) fn resize(&mut self, size: (usize, usize)) {
-        let rows = |width: &usize| width.div_ceil(size.0.max(1)).max(1);
-        if size.0 < self.columns {
-            self.cursor_row = self.drawn.iter().take(self.cursor_row).map(rows).sum();
-        }
+    /// Says which size the terminal has; true if it is another one.
+    pub(super) fn resize(&mut self, size: (usize, usize)) -> bool {
+        let is_other = size != (self.columns, self.lines);
         (self.columns, self.lines) = size;
-        self.last = Default::default();
+        self.is_current &= !is_other;
+        is_other
     }
 
     /// Writes what stays, and below it what changes, with the cursor at a row and column of that.
@@ -77,8 +74,8 @@ impl Screen {
 
     fn frame(&mut self, above: &[Row], below: &[Row], cursor: (usize, usize)) -> String {
         let below: Vec<Row> = below.iter().map(|row| row.cut(self.columns())).collect();
-        let next = (below, cursor);
-        if above.is_empty() && next == self.last && !self.drawn.is_empty() {
+        let cursor = (cursor.0.min(below.len().saturating_sub(1)), cursor.1.min(self.columns()));
+        if above.is_empty() && self.is_current && below == self.drawn && cursor == self.cursor {
             return String::new();
         }
         let mut frame = format!("{FRAME_BEGINS}{}", self.away());
@@ -86,23 +83,18 @@ impl Screen {
             frame.push_str(&row.ansi(self.has_looks));
             frame.push_str("\r\n");
         }
-        let (below, cursor) = &next;
         let shown: Vec<String> = below.iter().map(|row| row.ansi(self.has_looks)).collect();
         frame.push_str(&shown.join("\r\n"));
-        let row = cursor.0.min(below.len().saturating_sub(1));
-        let up = below.len().saturating_sub(1) - row;
+        let up = below.len().saturating_sub(1) - cursor.0;
         if up > 0 {
             frame.push_str(&format!("\x1b[{up}A"));
         }
         frame.push('\r');
-        let column = cursor.1.min(self.columns());
-        if column > 0 {
-            frame.push_str(&format!("\x1b[{column}C"));
+        if cursor.1 > 0 {
+            frame.push_str(&format!("\x1b[{}C", cursor.1));
         }
         frame.push_str(FRAME_ENDS);
-        self.drawn = below.iter().map(Row::width).collect();
-        self.cursor_row = row;
-        self.last = next;
+        (self.is_current, self.drawn, self.cursor) = (!below.is_empty(), below, cursor);
         frame
     }
 
@@ -110,11 +102,20 @@ impl Screen {
         if self.drawn.is_empty() {
             return String::new();
         }
-        let up = std::mem::take(&mut self.cursor_row);
+        let up = self.rows_up();
         self.drawn.clear();
-        self.last = Default::default();
+        self.is_current = false;
         let up = if up > 0 { format!("\x1b[{up}A") } else { String::new() };
         format!("{up}\r\x1b[J")
+    }
+
+    /// Rows of the terminal from the first that was drawn to the cursor's. A terminal that became narrower has wrapped
+    /// the rows that were wider, the cursor's own too.
+    fn rows_up(&self) -> usize {
+        let (row, column) = self.cursor;
+        let above: usize =
+            self.drawn.iter().take(row).map(|row| 1 + row.folds(self.columns, usize::MAX)).sum();
+        above + self.drawn.get(row).map_or(0, |row| row.folds(self.columns, column))
     }
 }
 
@@ -178,13 +179,26 @@ mod tests {
         assert_eq!(shown(&terminal), ["line 0", "line 1", "line 2", "line 3"]);
     }
 
+    /// N-C1: rows above the cursor are wrapped, and so is the cursor's own up to the cursor.
     #[test]
     fn a_narrower_terminal_has_wrapped_what_was_drawn() {
-        let mut screen = Screen::new((40, 8), false);
-        screen.frame(&[], &rows(&[&"x".repeat(30), "> "]), (1, 2));
-        screen.resize((20, 8));
-        assert!(screen.frame(&[], &rows(&["> "]), (0, 2)).contains("\x1b[2A"), "two rows up");
-        screen.resize((40, 8));
-        assert!(!screen.frame(&[], &rows(&["> "]), (0, 2)).contains('A'));
+        let typed = format!("> {}", "x".repeat(76));
+        for (columns, below, cursor, up) in [
+            (20, rows(&[&"x".repeat(30), "> "]), (1, 2), 2),
+            (50, rows(&[&typed, "state"]), (0, 78), 1),
+            (50, rows(&["a", &typed]), (1, 10), 1),
+            (26, rows(&[&typed]), (0, 78), 2),
+            (26, rows(&[&typed]), (0, 52), 2),
+            (26, rows(&[&typed]), (0, 51), 1),
+            (5, rows(&["日本語日本語"]), (0, 12), 2),
+        ] {
+            let mut screen = Screen::new((100, 8), false);
+            screen.frame(&[], &below, cursor);
+            assert!(screen.resize((columns, 8)));
+            let frame = screen.frame(&[], &rows(&["> "]), (0, 2));
+            assert!(frame.contains(&format!("\x1b[{up}A\r\x1b[J")), "{up} rows up: {frame:?}");
+            assert!(screen.resize((100, 8)) && !screen.resize((100, 8)));
+            assert!(!screen.frame(&[], &rows(&["> "]), (0, 2)).contains('A'));
+        }
     }
 }

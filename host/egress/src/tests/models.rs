@@ -1,28 +1,25 @@
-//! The client that models are asked with: where it connects to, whom it trusts, and what it does not follow.
+//! Requests to models: where they connect to, whom they trust, and what they do not follow.
 
-use std::error::Error as _;
+use hyper::header::HeaderMap;
 
 use super::tls::{Authority, YEAR_FAR, secure};
 use super::*;
-use crate::{ModelAddress, NotOfTheInternet};
+use crate::{ModelAddress, ModelRequest, NotOpened};
 
-async fn ask(egress: &Egress, base_url: &str) -> Result<String, reqwest::Error> {
+async fn ask(egress: &Egress, base_url: &str) -> Result<String, NotOpened> {
     let address = ModelAddress::parse(base_url).unwrap();
-    let client = egress.model_client(&address).unwrap();
-    let response = client.post(format!("{}messages", address.base())).send().await?;
-    Ok(format!("{} {}", response.status().as_u16(), response.text().await?))
+    let (headers, body) = (HeaderMap::new(), Vec::new().into());
+    let head = egress.open(ModelRequest { address: &address, path: "messages", headers, body }).await?;
+    let status = head.status.as_u16();
+    Ok(format!("{status} {}", String::from_utf8(head.read(1_000).await.unwrap()).unwrap()))
 }
 
 /// Why it is not connected to, if that is what the name means.
-fn refusal(error: &reqwest::Error) -> Option<String> {
-    let mut next = error.source();
-    while let Some(error) = next {
-        if let Some(refusal) = error.downcast_ref::<NotOfTheInternet>() {
-            return Some(refusal.to_string());
-        }
-        next = error.source();
+fn refusal(error: &NotOpened) -> Option<&str> {
+    match error {
+        NotOpened::Refused(why) => Some(why),
+        _ => None,
     }
-    None
 }
 
 #[tokio::test]
@@ -66,7 +63,7 @@ async fn whom_models_are_asked_of_is_who_it_says_it_is() {
     for (names, trusted, says) in [
         (&["localhost"][..], &ours, None),
         (&["localhost"], &other, Some("UnknownIssuer")),
-        (&["api.example.com"], &ours, Some("NotValidForName")),
+        (&["api.example.com"], &ours, Some("not valid for name")),
     ] {
         let server = secure(ours.certify(names, YEAR_FAR)).await;
         let network = Fake::default().name("localhost", &[&["127.0.0.1"]]);

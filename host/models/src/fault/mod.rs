@@ -6,21 +6,22 @@
 #[cfg(test)]
 mod tests;
 
-use std::error::Error;
 use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::LOCATION;
 use jiff::Timestamp;
-use reqwest::header::{HeaderMap, LOCATION};
 use rewake_core::fact::ModelOutcome;
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
 use serde_json::Value;
 use url::Url;
 
 use super::after::after;
+use super::incoming::Stop;
 use super::spec::Spec;
 use super::stream::Trouble;
 use super::{Attempt, Bill};
-use rewake_egress::{NotOfTheInternet, Scrubber};
+use rewake_egress::{NotOpened, Scrubber};
 
 /// Bytes of a provider's own words, and of those that are read to find them.
 const SAID_BYTES_MAX: usize = 500;
@@ -59,29 +60,40 @@ impl Faults<'_> {
         Attempt::Ended { outcome, bill: Bill::Nothing }
     }
 
-    /// The transport failed: before a connection stood, or while it did.
-    pub(super) fn broken(&self, error: &genai::Error, has_begun: bool) -> Attempt {
-        let inner: &(dyn Error + 'static) = match error {
-            genai::Error::WebStream { error, .. } => error.as_ref(),
-            other => other,
-        };
-        if let Some(genai::Error::HttpError { status, body, headers, .. }) = inner.downcast_ref() {
-            return self.status(status.as_u16(), headers, body);
-        }
+    /// There is no response.
+    pub(super) fn not_opened(&self, why: NotOpened) -> Attempt {
         let place = self.place();
-        if let Some(refusal) = chain(inner).find_map(|error| error.downcast_ref::<NotOfTheInternet>()) {
-            return self.unsent(format!("{place} is not asked: {refusal}"));
+        match why {
+            NotOpened::Refused(why) => self.unsent(format!("{place} is not asked: {why}")),
+            NotOpened::Unreached(why) => {
+                self.again(format!("{place} cannot be reached: {}", self.said(&why)), None, Bill::Nothing)
+            }
+            NotOpened::NoResponse(why) => {
+                self.again(format!("{place} gave no answer: {}", self.said(&why)), None, Bill::Unknown)
+            }
         }
-        let words = self.said(&words(inner));
-        match inner.downcast_ref::<reqwest::Error>() {
-            Some(error) if error.is_builder() => self.unsent(format!("{place} cannot be asked: {words}")),
-            Some(error) if error.is_connect() => {
-                self.again(format!("{place} cannot be reached: {words}"), None, Bill::Nothing)
+    }
+
+    /// The answer stopped before its end.
+    pub(super) fn stopped(&self, why: Stop, has_begun: bool) -> Attempt {
+        let place = self.place();
+        match why {
+            Stop::Silent(waited) => self.silent(waited, has_begun),
+            Stop::Broken(why) => {
+                let words = self.said(&why);
+                let why = match has_begun {
+                    true => format!("the answer of {place} broke off: {words}"),
+                    false => format!("{place} gave no answer: {words}"),
+                };
+                self.again(why, None, Bill::Unknown)
             }
-            _ if has_begun => {
-                self.again(format!("the answer of {place} broke off: {words}"), None, Bill::Unknown)
+            Stop::TooMuch { bytes_max } => self.too_much(bytes_max),
+            Stop::EventTooLong { bytes_max } => {
+                let why = format!("{place} sends an event of more than {bytes_max} bytes");
+                Attempt::Ended { outcome: ModelOutcome::Rejected(self.clean(&why)), bill: Bill::Unknown }
             }
-            _ => self.again(format!("{place} gave no answer: {words}"), None, Bill::Unknown),
+            Stop::Foreign => self.no_stream(),
+            Stop::CutShort => self.cut_short(),
         }
     }
 
@@ -111,22 +123,22 @@ impl Faults<'_> {
     }
 
     /// An answer in which there is no event of a stream.
-    pub(super) fn no_stream(&self) -> Attempt {
+    fn no_stream(&self) -> Attempt {
         let (place, at) = (self.place(), &self.spec.place);
         let why = format!(
-            "{place} answers with something else than a stream of events: a page of a proxy, or another protocol. Check `base_url` and `provider` in {at} of rewake.toml"
+            "{place} answers with something else than this protocol: it is a page of a proxy, or another protocol. Check `base_url` and `provider` in {at} of rewake.toml"
         );
         Attempt::Ended { outcome: ModelOutcome::Rejected(self.clean(&why)), bill: Bill::Unknown }
     }
 
     /// More than is taken.
-    pub(super) fn too_much(&self, bytes_max: usize) -> Attempt {
+    fn too_much(&self, bytes_max: usize) -> Attempt {
         let why = format!("{} answers with more than {bytes_max} bytes", self.place());
         Attempt::Ended { outcome: ModelOutcome::Rejected(self.clean(&why)), bill: Bill::Unknown }
     }
 
     /// Nothing comes any more.
-    pub(super) fn silent(&self, waited: Duration, has_begun: bool) -> Attempt {
+    fn silent(&self, waited: Duration, has_begun: bool) -> Attempt {
         let (place, s) = (self.place(), waited.as_secs_f64());
         let what = if has_begun { "has said nothing more" } else { "has not begun to answer" };
         self.again(format!("{place} {what} for {s} s"), None, Bill::Unknown)
@@ -139,7 +151,7 @@ impl Faults<'_> {
         self.again(why, None, Bill::Unknown)
     }
 
-    fn status(&self, status: u16, headers: &HeaderMap, body: &str) -> Attempt {
+    pub(super) fn status(&self, status: u16, headers: &HeaderMap, body: &str) -> Attempt {
         if (300..400).contains(&status) {
             return self.redirected(status, headers);
         }
@@ -320,21 +332,4 @@ fn bill(kind: Kind, status: Option<u16>) -> Bill {
         (Kind::Busy, Some(_)) => Bill::Unknown,
         _ => Bill::Nothing,
     }
-}
-
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
-}
-
-/// What an error and its causes say, each once, without the URL.
-fn words(error: &(dyn Error + 'static)) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for error in chain(error) {
-        let text = error.to_string();
-        let text = text.split(" for url (").next().unwrap_or_default();
-        if !text.is_empty() && !words.iter().any(|known| known.contains(text)) {
-            words.push(text.to_owned());
-        }
-    }
-    words.join(": ")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use http::HeaderMap;
 
 use super::*;
 use crate::spec::Protocol;

@@ -1,10 +1,7 @@
 //! A request as providers are sent it: what the contract says, in the words of each protocol.
-//!
-//! The library's own types of messages cannot say all of it (an error's result, images in results, the order of
-//! reasoning among other blocks, a tool's input as the model wrote it), so messages and tools are written here
-//! and replace the library's. What it is still asked for is in ask.rs.
 
 mod anthropic;
+mod head;
 mod openai;
 #[cfg(test)]
 mod tests;
@@ -18,6 +15,7 @@ use rewake_bindings::types::{Outcome, Part, ToolResult};
 use rewake_core::limits::cut;
 use serde_json::{Map, Value};
 
+pub(crate) use self::head::head;
 use super::spec::{Protocol, Spec};
 
 /// Bytes of all images of a request.

@@ -123,7 +123,7 @@ impl Frames {
 }
 
 impl Reader for Frames {
-    fn take(&mut self, _event: Option<&str>, data: &str) -> Result<Vec<Delta>, Trouble> {
+    fn take(&mut self, data: &str) -> Result<Vec<Delta>, Trouble> {
         let data = json(data)?;
         match data["type"].as_str() {
             Some("message_start") => {

@@ -1,6 +1,5 @@
 //! An answer as it comes: the frames of a stream, read into pieces that are shown and into the whole that is
-//! recorded. The frames themselves are read, not what the library makes of them: it loses order, ends, counts and
-//! a tool's input as the model wrote it.
+//! recorded.
 //!
 //! Knows frames; not where they come from. What a provider sends is untrusted: each bound has a name.
 
@@ -8,11 +7,13 @@ mod anthropic;
 mod openai;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use rewake_core::fact::{ModelContent, ModelFinish};
 use rewake_wire::Usage;
 use serde_json::Value;
 
+pub(super) use self::whole::events as events_of;
 use super::Delta;
 use super::request::Maker;
 use super::spec::Protocol;
@@ -48,7 +49,7 @@ pub(super) struct Answer {
 /// Reads the frames of one protocol.
 pub(super) trait Reader: Send {
     /// Reads a frame, and returns what it adds.
-    fn take(&mut self, event: Option<&str>, data: &str) -> Result<Vec<Delta>, Trouble>;
+    fn take(&mut self, data: &str) -> Result<Vec<Delta>, Trouble>;
     /// Whether anything has come that the provider counts.
     fn has_begun(&self) -> bool;
     /// Whether all has been said; what follows can only be counts.

@@ -113,7 +113,7 @@ impl Piece {
 }
 
 impl Reader for Frames {
-    fn take(&mut self, _event: Option<&str>, data: &str) -> Result<Vec<Delta>, Trouble> {
+    fn take(&mut self, data: &str) -> Result<Vec<Delta>, Trouble> {
         if data == "[DONE]" {
             self.is_over = self.finish_reason.is_some();
             return match self.is_over {

@@ -15,7 +15,7 @@ fn read(protocol: Protocol, frames: &[Value]) -> Result<(Vec<Delta>, Answer), Tr
     let mut shown = Vec::new();
     for frame in frames {
         let data = frame.as_str().map_or_else(|| frame.to_string(), str::to_owned);
-        shown.extend(reader.take(None, &data)?);
+        shown.extend(reader.take(&data)?);
     }
     assert!(reader.is_whole(), "it is not whole");
     Ok((shown, reader.answer(&maker(protocol), 7)))

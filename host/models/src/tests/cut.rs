@@ -89,13 +89,13 @@ async fn in_turn(scripts: Vec<Vec<Does>>) -> Server {
     Server { address, asked }
 }
 
-/// Pieces that end within a character, an event or an end of a line; and ends of lines in both ways that there are.
+/// Pieces that end within a character, an event or an end of a line; and ends of lines in all ways that there are.
 #[tokio::test]
 async fn an_answer_is_the_same_in_whatever_pieces_it_comes() {
     for provider in ["anthropic", "openai"] {
         let text = answer(provider).concat();
         let mut scripts = Vec::new();
-        for end in ["\n", "\r\n"] {
+        for end in ["\n", "\r\n", "\r"] {
             let bytes = text.replace('\n', end).into_bytes();
             for size in [bytes.len(), 61, 7, 3, 2, 1] {
                 let pieces = bytes.chunks(size).map(|piece| Does::Sends(piece.to_vec()));

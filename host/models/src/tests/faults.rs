@@ -101,7 +101,7 @@ async fn silence_comes_to_an_end() {
     }
 }
 
-/// Comments are a sign of life, though the library makes nothing of them.
+/// Comments are a sign of life, though nothing is made of them.
 #[tokio::test]
 async fn a_provider_that_is_slow_but_alive_is_waited_for() {
     let mut script = vec![Does::Says(stream_head())];
@@ -112,6 +112,21 @@ async fn a_provider_that_is_slow_but_alive_is_waited_for() {
     let server = Server::start(script).await;
     let (content, ..) = completion(Bench::at("openai", &server).impatient(600).ask(&hello()).await.0);
     assert_eq!(content, [text("x")]);
+    let patient = Bench::at("openai", &server).with("idle_timeout = \"600ms\"\ntimeout = \"20s\"");
+    assert_eq!(completion(patient.ask(&hello()).await.0).0, [text("x")]);
+    let impatient = Bench::at("openai", &server).with("idle_timeout = \"50ms\"").ask(&hello()).await.0;
+    assert_eq!(again(impatient, "has not begun to answer for 0.05 s"), Bill::Unknown);
+}
+
+/// The last event counts, whether a server ends it or not.
+#[tokio::test]
+async fn a_stream_without_its_last_line_feeds_is_whole() {
+    let last = chunk(json!({ "content": "x" }), Some("stop"));
+    for end in ["\n\n", "\n", ""] {
+        let server = Server::streaming(&[last.replace("\n\n", end)]).await;
+        let (content, ..) = completion(Bench::at("openai", &server).ask(&hello()).await.0);
+        assert_eq!(content, [text("x")]);
+    }
 }
 
 #[tokio::test]

@@ -3,9 +3,11 @@
 
 mod anthropic;
 mod cut;
+mod endless;
 mod faults;
 mod keys;
 mod openai;
+mod whole;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -20,7 +22,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::ask::{Ask, Patience};
+use super::ask::Ask;
+use super::incoming::Patience;
 use super::shown::tests::Pieces;
 use super::{Attempt, Bill, Delta, Deltas, Way, spec};
 use rewake_egress::{Egress, HttpLimits};
@@ -128,7 +131,8 @@ struct Bench {
     folder: TempDir,
     lines: String,
     egress: Egress,
-    patience: Patience,
+    /// Instead of what the rules say.
+    patience: Option<Patience>,
 }
 
 impl Bench {
@@ -139,7 +143,7 @@ impl Bench {
             "provider = {provider:?}\nmodel = \"m-1\"\nbase_url = {base_url:?}\nkey_file = \"key\"\ncontext = 1000\n"
         );
         let egress = Egress::new(HttpLimits::default(), &[]).unwrap();
-        Bench { folder, lines, egress, patience: Patience::default() }
+        Bench { folder, lines, egress, patience: None }
     }
 
     fn at(provider: &str, server: &Server) -> Bench {
@@ -154,7 +158,7 @@ impl Bench {
     /// A provider that says nothing for so long has said all.
     fn impatient(mut self, ms: u64) -> Bench {
         let time = Duration::from_millis(ms);
-        self.patience = Patience { first: time, between: time };
+        self.patience = Some(Patience { first: time, between: time });
         self
     }
 
@@ -174,7 +178,7 @@ impl Bench {
             output_tokens_max: resolved.output_tokens_max,
             context_tokens: resolved.context_tokens,
             deltas: Deltas { sink: &pieces, start: 7, attempt: 0 },
-            patience: self.patience,
+            patience: self.patience.unwrap_or_else(|| Patience::of(spec.idle_timeout)),
         };
         let attempt = tokio::time::timeout(Duration::from_secs(30), ask.attempt()).await;
         let attempt = attempt.expect("an attempt comes to an end");

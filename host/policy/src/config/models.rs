@@ -67,6 +67,8 @@ pub struct Model {
     pub output_tokens_max: Option<u32>,
     /// Time for one attempt, from the connection to the answer's end.
     pub timeout: Option<Duration>,
+    /// Time in which at least one byte of the answer must arrive.
+    pub idle_timeout: Option<Duration>,
     /// How much it thinks before it answers; none: as the provider has it.
     pub thinking: Option<Thinking>,
     /// Sampling options that harnesses may set.
@@ -156,7 +158,7 @@ pub(super) fn model(fields: &Fields<'_>, folder: &Path) -> Option<Model> {
     let key = key(fields, folder);
     let tokens = |key| count_of(fields, key, TOKENS_MAX);
     let (context_tokens, output) = (tokens("context"), tokens("max_tokens"));
-    let timeout = time(fields, "timeout");
+    let (timeout, idle_timeout) = (time(fields, "timeout"), time(fields, "idle_timeout"));
     let thinking = fields.one_of("thinking", &THINKING).map(Spanned::into_inner);
     let options = fields.parsed_list("options", option).unwrap_or_default();
     let cache = fields.flag("cache").is_none_or(Spanned::into_inner);
@@ -177,6 +179,7 @@ pub(super) fn model(fields: &Fields<'_>, folder: &Path) -> Option<Model> {
         context_tokens,
         output_tokens_max: output.and_then(|tokens| u32::try_from(tokens).ok()),
         timeout,
+        idle_timeout,
         thinking,
         options: options.into_iter().map(Spanned::into_inner).collect(),
         cache,
@@ -185,7 +188,17 @@ pub(super) fn model(fields: &Fields<'_>, folder: &Path) -> Option<Model> {
 
 /// A script is asked nowhere, and with no key.
 fn only_of_providers(fields: &Fields<'_>) {
-    for key in ["model", "base_url", "key_env", "key_file", "timeout", "thinking", "options", "cache"] {
+    for key in [
+        "model",
+        "base_url",
+        "key_env",
+        "key_file",
+        "timeout",
+        "idle_timeout",
+        "thinking",
+        "options",
+        "cache",
+    ] {
         if fields.has(key) {
             let invalid = Invalid::new(format!("{} has `{key}`, and a script has none", fields.label()));
             fields.report(fields.key_span(key), invalid.help("take it out, or name another provider"));

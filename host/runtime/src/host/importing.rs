@@ -21,7 +21,7 @@ use rewake_sandbox::workspace::staged::{self, Bring, Staged};
 use rewake_sandbox::workspace::{self, WorkspaceError};
 
 /// How often the lease is looked at while files are copied.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Files for a workspace.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ async fn holding(
     loop {
         tokio::select! {
             done = &mut work => return done.map_err(|error| HostError::Machine(error.to_string())),
-            () = tokio::time::sleep(LOOK) => {
+            () = tokio::time::sleep(POLL_INTERVAL) => {
                 if keeper.is_due() {
                     keeper.renew().await.map_err(lost)?;
                 }

@@ -149,29 +149,23 @@ impl WasiHost for StepImports {
         Ok((ambient::random_u64(&mut self.recorder), ambient::random_u64(&mut self.recorder)))
     }
 
-    fn replayed_ready(
-        &mut self,
+    fn observe_ready<'a>(
+        &'a mut self,
         function: &'static str,
         pollables: usize,
         ready_min: usize,
-    ) -> Result<Option<Vec<u32>>> {
-        ambient::replayed_ready(&mut self.recorder, function, pollables, ready_min)
-    }
-
-    fn observed_ready(&mut self, _function: &'static str, ready: &[u32]) -> Result<()> {
-        ambient::observed_ready(&mut self.recorder, ready)
-    }
-
-    fn file_replayed(&mut self, asked: &FileUse) -> Result<Option<FileAnswer>> {
-        files::replayed(&mut self.recorder, asked)
+        live: BoxFuture<'a, Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, Result<Vec<u32>>> {
+        Box::pin(ambient::ready(&mut self.recorder, function, pollables, ready_min, live))
     }
 
     /// A harness's mounts are read-only: it changes nothing.
-    fn file_may_change(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
-        files::observed(&mut self.recorder, asked, answer)
+    fn use_file<'a>(
+        &'a mut self,
+        asked: &'a FileUse,
+        _may_change: bool,
+        live: BoxFuture<'a, Result<FileAnswer>>,
+    ) -> BoxFuture<'a, Result<FileAnswer>> {
+        Box::pin(files::use_file(&mut self.recorder, asked, live))
     }
 }

@@ -3,18 +3,19 @@
 use rewake_bindings::{session, types};
 use rewake_core::canonical::levels;
 use rewake_core::difference::Difference;
-use rewake_core::entry::Draft;
+use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{AgentMessage, AgentTitle, CUSTOM, Custom, Fact, Observed};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{
     DETAIL_BYTES_MAX, MARKER_LEVELS_MAX, SAID_BYTES_MAX, TITLE_CHARS_MAX, cut, cut_chars,
 };
-
+use rewake_core::replay::Recorded;
 use serde_json::json;
 
 use super::{StepImports, apart};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::journal_query;
-use crate::record::Stop;
+use crate::record::{Call, Facts, Recorder, Stop, misfit};
 use rewake_sandbox::convert::{parts_in, seq_out};
 
 /// Bytes of the name of an author's own kind.
@@ -41,21 +42,15 @@ pub(super) async fn events(
     imports: &mut StepImports,
     slice: session::Slice,
 ) -> wasmtime::Result<Vec<session::Event>> {
-    const FUNCTION: &str = "session.events";
     let text = serde_json::to_string(&slice)?;
-    let (asked, shown) = (Digest::of(text.as_bytes()), short(text));
-    let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
-    let head = head(imports, recorded).await?;
+    let asked = Digest::of(text.as_bytes());
     let cx = imports.cx.clone();
-    let read =
-        apart(async move { journal_query::read(cx.store.as_ref(), &cx.id, &slice, head).await }).await?;
-    let events = match read {
-        Ok(events) => events,
-        Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
+    let read = move |head| {
+        let (cx, slice) = (cx.clone(), slice.clone());
+        async move { journal_query::read(cx.store.as_ref(), &cx.id, &slice, head).await }
     };
-    let result = digest_of(&events)?;
-    read_as(imports, recorded, Observed::Events { slice: asked, head, result, shown }, result)?;
-    Ok(events)
+    let kept = |head, result, shown| Observed::Events { slice: asked, head, result, shown };
+    read_own(&mut imports.recorder, asked, short(text), kept, read).await
 }
 
 /// Bytes of a blob that an event of this session names: a response that was too large for its entry. Recorded
@@ -66,30 +61,29 @@ pub(super) async fn blob(
     offset: u32,
     length: u32,
 ) -> wasmtime::Result<Result<Vec<u8>, String>> {
-    const FUNCTION: &str = "session.blob";
     let asked = digest_of(&(&digest, offset, length))?;
     let shown = short(json!({ "digest": &digest, "offset": offset, "length": length }).to_string());
-    let recorded = recorded_read(imports, FUNCTION, asked, shown.as_deref())?;
-    let head = head(imports, recorded).await?;
     let cx = imports.cx.clone();
-    let read = match Digest::from_hex(&digest) {
-        Some(blob) => {
-            apart(async move { journal_query::blob(cx.store.as_ref(), &cx.id, &blob, head).await }).await?
-        }
-        None => Ok(None),
-    };
-    let bytes = match read {
-        Ok(Some(bytes)) => {
+    let read = move |head| {
+        let (cx, digest) = (cx.clone(), digest.clone());
+        async move {
+            let bytes = match Digest::from_hex(&digest) {
+                Some(blob) => journal_query::blob(cx.store.as_ref(), &cx.id, &blob, head).await?,
+                None => None,
+            };
+            let Some(bytes) = bytes else {
+                return Ok(Err(format!(
+                    "no event of this session names the blob {:?}",
+                    cut_chars(&digest, 100)
+                )));
+            };
             let from = (offset as usize).min(bytes.len());
             let to = from.saturating_add((length as usize).min(BLOB_READ_BYTES_MAX)).min(bytes.len());
-            Ok(bytes[from..to].to_vec())
+            Ok(Ok(bytes[from..to].to_vec()))
         }
-        Ok(None) => Err(format!("no event of this session names the blob {:?}", cut_chars(&digest, 100))),
-        Err(error) => return Err(imports.recorder.stopped(Stop::Host(error))),
     };
-    let result = digest_of(&bytes)?;
-    read_as(imports, recorded, Observed::Blob { asked, head, result, shown }, result)?;
-    Ok(bytes)
+    let kept = |head, result, shown| Observed::Blob { asked, head, result, shown };
+    read_own(&mut imports.recorder, asked, shown, kept, read).await
 }
 
 /// What a read of the own journal asked for, as it is recorded beside its digest: where it is short.
@@ -97,49 +91,47 @@ fn short(asked: String) -> Option<String> {
     Some(asked).filter(|asked| asked.len() <= ASKED_BYTES_MAX)
 }
 
-/// What is recorded of a read of the own journal: the head then, and the result's digest. A replay reads
-/// again what was read.
-fn recorded_read(
-    imports: &mut StepImports,
-    function: &'static str,
+/// A read of the own journal, up to where it goes now. Its result is not recorded, only the result's digest: a replay
+/// reads again up to the recorded head, and must come to the same.
+async fn read_own<T, F>(
+    recorder: &mut Recorder,
     asked: Digest,
-    shown: Option<&str>,
-) -> wasmtime::Result<Option<(u64, Digest)>> {
-    let (before, head, result, shown_before) = match imports.recorder.recorded(function)? {
-        Some(Observed::Events { slice, head, result, shown }) => (slice, head, result, shown),
-        Some(Observed::Blob { asked, head, result, shown }) => (asked, head, result, shown),
-        _ => return Ok(None),
-    };
-    if before == asked {
-        return Ok(Some((head, result)));
-    }
-    let named = shown_before.as_deref().zip(shown);
-    let named = named.and_then(|(before, now)| Difference::of_json(before, now));
-    let difference = named.unwrap_or_else(|| digests("asked", before, asked));
-    Err(imports.recorder.misread(function, difference))
-}
-
-/// Up to where a read goes: as far as it went before, or as the journal goes now.
-async fn head(imports: &mut StepImports, recorded: Option<(u64, Digest)>) -> wasmtime::Result<u64> {
-    match recorded {
-        Some((head, _)) => Ok(head),
-        None => imports.recorder.port().head().await.map_err(|why| imports.recorder.unrecorded(why)),
-    }
-}
-
-/// Keeps what a read came to; of one that is recorded, it must be the same.
-fn read_as(
-    imports: &mut StepImports,
-    recorded: Option<(u64, Digest)>,
-    observed: Observed,
-    result: Digest,
-) -> wasmtime::Result<()> {
-    match recorded {
-        Some((_, before)) if before != result => {
-            Err(imports.recorder.misread(observed.function(), digests("result", before, result)))
+    shown: Option<String>,
+    kept: impl Fn(u64, Digest, Option<String>) -> Observed,
+    read: impl Fn(u64) -> F,
+) -> wasmtime::Result<T>
+where
+    T: serde::Serialize + Send + 'static,
+    F: Future<Output = Result<T, String>> + Send + 'static,
+{
+    let function = kept(0, asked, None).function();
+    let replayed = |recorded| {
+        let (before, head, result, shown_before) = match recorded {
+            Observed::Events { slice, head, result, shown } => (slice, head, result, shown),
+            Observed::Blob { asked, head, result, shown } => (asked, head, result, shown),
+            other => return Err(misfit(&other)),
+        };
+        if before == asked {
+            return Ok((head, result, None));
         }
-        Some(_) => Ok(()),
-        None => imports.recorder.observed(observed),
+        let named = shown_before.as_deref().zip(shown.as_deref());
+        let named = named.and_then(|(before, now)| Difference::of_json(before, now));
+        Err(named.unwrap_or_else(|| digests("asked", before, asked)))
+    };
+    let live = async |recorder: &mut Recorder| {
+        let head = recorder.driver().head().await.map_err(|why| recorder.unrecorded(why))?;
+        let events = apart(read(head)).await?.map_err(|why| recorder.stopped(Stop::Host(why)))?;
+        let result = digest_of(&events)?;
+        Ok((kept(head, result, shown.clone()), (head, result, Some(events))))
+    };
+    let (head, result, read_now) = recorder.observe(function, replayed, live).await?;
+    if let Some(read_now) = read_now {
+        return Ok(read_now);
+    }
+    let again = apart(read(head)).await?.map_err(|why| recorder.stopped(Stop::Host(why)))?;
+    match digest_of(&again)? {
+        now if now == result => Ok(again),
+        now => Err(recorder.misread(function, digests("result", result, now))),
     }
 }
 
@@ -181,23 +173,44 @@ pub(super) async fn set_activity(imports: &mut StepImports, line: String) {
     imports.recorder.activity(cut_chars(line.lines().next().unwrap_or_default(), 200)).await;
 }
 
-/// An effect inside the store: one entry, performed by its own transaction (R3).
 async fn note(imports: &mut StepImports, function: &'static str, fact: Fact) -> wasmtime::Result<u32> {
-    let (place, recorded) = imports.recorder.begin(function)?;
-    if let Some(entry) = recorded.as_ref().and_then(|recorded| recorded.first()) {
-        let fact = fact.as_recorded(&entry.fact);
-        if entry.fact == fact {
-            return Ok(seq_out(entry.seq));
-        }
-        let difference = noted_otherwise(&entry.fact, &fact);
-        return Err(imports.recorder.differs(entry.seq, function, difference));
+    let (_, noted) = imports.recorder.run(Note { function, fact }).await?;
+    Ok(seq_out(noted.seq))
+}
+
+/// An effect inside the store: one entry, performed by its own transaction (R3). It is its own end, so that it is
+/// never open.
+struct Note {
+    function: &'static str,
+    fact: Fact,
+}
+
+impl Call for Note {
+    fn function(&self) -> &'static str {
+        self.function
     }
-    let entries = imports.recorder.record(place, vec![Draft::agent(place, fact)], true).await?;
-    Ok(seq_out(entries[0].seq))
+
+    async fn compare(&self, _: Place, recorded: &Recorded) -> Result<(), (u64, Difference)> {
+        let Some(entry) = recorded.first() else { return Ok(()) };
+        let fact = self.fact.clone().as_recorded(&entry.fact);
+        if entry.fact == fact { Ok(()) } else { Err((entry.seq, difference(&entry.fact, &fact))) }
+    }
+
+    async fn start(&mut self, _: &mut Recorder, place: Place, _: &Recorded) -> wasmtime::Result<Facts> {
+        Ok(Draft::agent(place, self.fact.clone()).into())
+    }
+
+    fn lost(&self, start: &Entry) -> Draft {
+        Draft::agent(start.place, self.fact.clone())
+    }
+
+    async fn perform(&mut self, _: &DriverHandle, start: &Entry, _: u32) -> Result<Facts, Unrecorded> {
+        Ok(self.lost(start).into())
+    }
 }
 
 /// Where two facts of the same function differ.
-fn noted_otherwise(before: &Fact, now: &Fact) -> Difference {
+fn difference(before: &Fact, now: &Fact) -> Difference {
     if let Some(kind) = Difference::of_texts(before.kind(), now.kind()) {
         return kind.within("kind");
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 use rewake_core::entry::Draft as Fresh;
 use rewake_core::fact::{Fact, HookEvent, HookStarted, ModelStarted, Observed, StepObserved, Stored};
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{HostError, PROJECT, host};
 use rewake_tests::bundles::Draft;
 use rewake_tests::server::{Server, response};
@@ -114,7 +114,9 @@ impl Pair {
     async fn fault(&self, id: &SessionId, name: &str) -> Fault {
         let before = self.second.events(id).await.0.len();
         let outcome = Running::load(self.second.own(), id).await.rest().await;
-        let Outcome::Gone(Gone::Faulted(fault)) = outcome else { panic!("{name}: no fault: {outcome:?}") };
+        let Outcome::Gone(UnloadReason::Faulted(fault)) = outcome else {
+            panic!("{name}: no fault: {outcome:?}")
+        };
         let since = self.second.events(id).await.kinds().split_off(before).join(" ");
         assert_eq!(since, "session.loaded step.rerun", "{name}");
         assert!(is_empty(&self.workspace(id)), "{name}: something was done");

@@ -12,7 +12,7 @@ fn usd(text: &str) -> Usd {
 
 #[test]
 fn a_model_is_read_with_all_its_keys() {
-    let text = "[models.fast]\nprovider = \"anthropic\"\nmodel = \"m\"\nbase_url = \"https://x.example/v1\"\nkey_file = \"keys/a\"\nprice = { input = 0.1, output = \"0.30\", cache_read = 1_0, cache_write = 0.125 }\ncontext = 200_000\nmax_tokens = 4096\ntimeout = \"2m\"\nthinking = \"high\"\noptions = [\"temperature\", \"top_p\"]\ncache = false";
+    let text = "[models.fast]\nprovider = \"anthropic\"\nmodel = \"m\"\nbase_url = \"https://x.example/v1\"\nkey_file = \"keys/a\"\nprice = { input = 0.1, output = \"0.30\", cache_read = 1_0, cache_write = 0.125 }\ncontext = 200_000\nmax_tokens = 4096\ntimeout = \"2m\"\nidle_timeout = \"30s\"\nthinking = \"high\"\noptions = [\"temperature\", \"top_p\"]\ncache = false";
     let rules = rules(text);
     let model = &rules.models["fast"];
     assert_eq!(model.key, Some(KeySource::File("/etc/rewake/keys/a".into())));
@@ -22,6 +22,7 @@ fn a_model_is_read_with_all_its_keys() {
     assert_eq!(model.price, Some(price));
     assert_eq!((model.context_tokens, model.output_tokens_max), (Some(200_000), Some(4_096)));
     assert_eq!((model.timeout, model.thinking), (Some(Duration::from_secs(120)), Some(Thinking::High)));
+    assert_eq!(model.idle_timeout, Some(Duration::from_secs(30)));
     assert_eq!((model.options.join(" "), model.cache), ("temperature top_p".into(), false));
 }
 

@@ -1,4 +1,4 @@
-//! What a hook is told: the JSON of each event's input (wit/README.md). Knows no guests.
+//! What a hook is given: the JSON of each event's input (wit/README.md). Knows no guests.
 
 use rewake_core::effect::Effect;
 use rewake_core::fact::{HookEvent, HookPin, Source};
@@ -15,7 +15,7 @@ use rewake_bundle::GrantKind;
 /// What one event tells beside what every event does.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Told {
+pub(crate) enum HookPayload {
     Start {
         #[serde(skip)]
         source: Source,
@@ -63,22 +63,22 @@ pub(crate) struct Used {
     pub(crate) grants: Vec<GrantKind>,
 }
 
-impl Told {
-    /// What a hook that the session itself asks is told.
-    pub(crate) fn of(session: &Session, firing: &Firing) -> Told {
+impl HookPayload {
+    /// The payload of a hook that the session itself asks.
+    pub(crate) fn of(session: &Session, firing: &Firing) -> HookPayload {
         match firing.occasion {
-            Occasion::Start(source) => Told::Start { source },
+            Occasion::Start(source) => HookPayload::Start { source },
             Occasion::Prompt(n) => {
                 let message = session.pending.messages.iter().find(|message| message.n == n);
                 let prompt = message.map(|message| text(&message.parts)).unwrap_or_default();
-                Told::Prompt { prompt, sender: message.map(|message| message.sender.clone()) }
+                HookPayload::Prompt { prompt, sender: message.map(|message| message.sender.clone()) }
             }
-            Occasion::Stop(round) => Told::Stop {
+            Occasion::Stop(round) => HookPayload::Stop {
                 stop_hook_active: round > 0,
                 last_message: session.turn.as_ref().and_then(|turn| turn.said.clone()),
             },
             Occasion::End => {
-                Told::End { reason: session.ended.as_ref().map_or("stopped", |ended| ended.as_str()) }
+                HookPayload::End { reason: session.ended.as_ref().map_or("stopped", |ended| ended.as_str()) }
             }
         }
     }
@@ -87,24 +87,24 @@ impl Told {
     /// is told again.
     fn source(&self) -> Option<Source> {
         match self {
-            Told::Start { source } => Some(*source),
+            HookPayload::Start { source } => Some(*source),
             _ => None,
         }
     }
 
-    /// What a hook is told of how a use ended.
+    /// The payload of a hook that hears how a use ended.
     pub(crate) fn after(
         event: HookEvent,
         used: Used,
         outcome: Outcome,
         parts: &[Part],
         ms: Option<u64>,
-    ) -> Told {
+    ) -> HookPayload {
         match event {
             HookEvent::PostToolUse => {
-                Told::After { used, tool_output: parts.to_vec(), duration_ms: ms.unwrap_or(0) }
+                HookPayload::After { used, tool_output: parts.to_vec(), duration_ms: ms.unwrap_or(0) }
             }
-            _ => Told::Failure { used, error: text(parts), outcome, duration_ms: ms },
+            _ => HookPayload::Failure { used, error: text(parts), outcome, duration_ms: ms },
         }
     }
 }
@@ -130,7 +130,7 @@ struct HookInput<'a> {
     workspace: Option<&'a str>,
     at: String,
     #[serde(flatten)]
-    told: &'a Told,
+    payload: &'a HookPayload,
 }
 
 /// The input as JSON text.
@@ -141,7 +141,7 @@ pub(super) fn input(
     cx: &SessionContext,
     pin: &HookPin,
     turn: Option<u32>,
-    told: &Told,
+    payload: &HookPayload,
 ) -> Result<String, String> {
     let grants = &cx.component(pin.component).grants;
     let now = cx.clock.wall();
@@ -152,10 +152,10 @@ pub(super) fn input(
         turn_id: turn.map(turn_name),
         hook_event_name: pin.event.as_str(),
         agent: &cx.created.agent.name,
-        source: told.source().unwrap_or(cx.source).as_str(),
+        source: payload.source().unwrap_or(cx.source).as_str(),
         workspace: workspace.map(|granted| granted.mount.as_str()),
         at: Timestamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)).to_string(),
-        told,
+        payload,
     };
     serde_json::to_string(&input).map_err(|error| format!("its input cannot be written: {error}"))
 }

@@ -6,25 +6,17 @@ use std::sync::atomic::Ordering;
 use rewake_core::decide::Input;
 use rewake_core::ids::Timestamp;
 use rewake_store::StoreError;
-use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{Driver, Fatal};
-use crate::live::Gone;
-use crate::loaded::Leave;
-
-/// How a driver came to its end, and what the next one of the session gets of it.
-pub(crate) struct Drove {
-    pub(crate) driven: Driven,
-    pub(crate) lease: Left,
-    pub(crate) leave: mpsc::Receiver<Leave>,
-}
+use super::{Driver, Fatal, Phase};
+use crate::live::UnloadReason;
+use crate::loaded::UnloadRequest;
 
 /// What a driver left of its session's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum LeaseState {
     /// Nothing.
-    GivenBack,
+    Released,
     /// It may still be this host's, which does nothing under it any more.
     Held,
     /// Something is still being done under it: it must run out by itself.
@@ -32,16 +24,16 @@ pub(crate) enum Left {
 }
 
 /// How a driver came to its end.
-pub(crate) enum Driven {
+pub(crate) enum DriverExit {
     /// This host does not run the session any more.
-    Gone(Gone),
-    /// It is to be read back and driven again, if this host has or gets its lease (journal.md R0).
-    Again(Again),
+    Unload(UnloadReason),
+    /// The session is reloaded, if this host has or gets its lease (journal.md R0).
+    Reload(ReloadReason),
 }
 
 /// Why a session is to be read back by the host that had it.
 #[derive(Debug)]
-pub(crate) enum Again {
+pub(crate) enum ReloadReason {
     /// The operator's rules are others for it than when it was loaded. It was let go of in good order.
     Rules,
     /// Its lease has run out, or was another's.
@@ -50,81 +42,85 @@ pub(crate) enum Again {
     Store(String),
 }
 
-impl Again {
+impl ReloadReason {
     /// A word for it.
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Again::Rules => "rules",
-            Again::Lease => "lease",
-            Again::Store(_) => "store",
+            ReloadReason::Rules => "rules",
+            ReloadReason::Lease => "lease",
+            ReloadReason::Store(_) => "store",
         }
     }
 
     /// What it comes to if the session is not taken up again.
-    pub(crate) fn gone(self) -> Gone {
+    pub(crate) fn unload_reason(self) -> UnloadReason {
         match self {
-            Again::Rules => Gone::Unloaded,
-            Again::Lease => Gone::Fenced,
-            Again::Store(why) => Gone::Failed(why),
+            ReloadReason::Rules => UnloadReason::Unloaded,
+            ReloadReason::Lease => UnloadReason::Fenced,
+            ReloadReason::Store(why) => UnloadReason::Failed(why),
         }
     }
 }
 
 impl Driver {
-    /// Why it is to be let go of now; none, if that was to be only while nothing is done, and something is.
-    pub(super) async fn leaves(
+    /// Why the session is unloaded now. Not at all, if that was asked for only while it is idle, and it is not.
+    pub(super) async fn accept(
         &mut self,
-        leave: Option<Leave>,
+        request: Option<UnloadRequest>,
         until: Option<Timestamp>,
     ) -> Result<Option<String>, Fatal> {
-        let (why, busy) = match leave {
+        let (why, busy) = match request {
             None => return Ok(Some("shutdown".into())),
-            Some(Leave::Now { why }) => return Ok(Some(why)),
-            Some(Leave::IfIdle { why, busy }) => (why, busy),
+            Some(UnloadRequest::Now { why }) => return Ok(Some(why)),
+            Some(UnloadRequest::IfIdle { why, busy }) => (why, busy),
         };
         let is_due = until.is_some_and(|until| until <= self.cx.store.now());
-        if is_due || self.running.is_some() || self.ledger.is_dirty() || self.is_inbox_moved().await? {
+        if is_due || self.is_running() || self.ledger.is_dirty() || self.is_inbox_moved().await? {
             let _ = busy.send(());
             return Ok(None);
         }
-        self.leaving.store(true, Ordering::Release);
+        self.unloading.store(true, Ordering::Release);
         Ok(Some(why))
     }
 
-    pub(super) async fn let_go(&mut self, why: String) -> Result<Gone, Fatal> {
+    /// Drops the guest and writes everything, so that the next driver has nothing to recover.
+    pub(super) async fn unload(&mut self, why: String) -> Result<(), Fatal> {
         self.drop_guest().await?;
         let unloaded = self.ledger.decide(Input::Unload { why })?;
         self.ledger.stage(unloaded.entries)?;
         self.ledger.flush(None).await?;
-        self.snapshot(self.snapshot_entries.div_ceil(10)).await?;
-        Ok(Gone::Unloaded)
+        self.snapshot(self.snapshot_entries.div_ceil(10)).await
     }
 
     /// What comes of a driver that cannot go on. What is in its memory is written where only time or the step was at
     /// fault, and given up where the store contradicts it.
-    pub(super) async fn give_up(&mut self, fatal: Fatal) -> Driven {
+    pub(super) async fn give_up(&mut self, fatal: Fatal) -> DriverExit {
         let fatal = self.write_last(fatal).await;
-        self.running = None;
+        self.phase = Phase::Ended;
         let gone = match fatal {
-            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => return Driven::Again(Again::Lease),
+            Fatal::Store(StoreError::Fenced { .. }) | Fatal::LeaseLost => {
+                return DriverExit::Reload(ReloadReason::Lease);
+            }
             Fatal::Store(
                 error
                 @ (StoreError::Unknown(_) | StoreError::RowTaken { .. } | StoreError::RowChanged { .. }),
             ) => {
-                return Driven::Again(Again::Store(error.to_string()));
+                return DriverExit::Reload(ReloadReason::Store(error.to_string()));
             }
             // A session that is another host's by now has moved on: what does not fit is not its fault. A store that
             // cannot be asked does not say whose it is, and the own clock cannot: this host may have been taken for dead.
-            Fatal::Fault(_) if !self.keeper.is_confirmed().await => return Driven::Again(Again::Lease),
-            Fatal::Fault(fault) => Gone::Faulted(*fault),
-            other => Gone::Failed(other.to_string()),
+            Fatal::Fault(_) if !self.keeper.is_confirmed().await => {
+                return DriverExit::Reload(ReloadReason::Lease);
+            }
+            Fatal::Fault(fault) => UnloadReason::Faulted(*fault),
+            other => UnloadReason::Failed(other.to_string()),
         };
-        if let Gone::Faulted(fault) = &gone
+        if let UnloadReason::Faulted(fault) = &gone
             && let Err(error) = self.cx.store.set_fault(&self.cx.id, Some(fault.clone())).await
         {
             warn!(%error, "a fault could not be kept");
         }
-        Driven::Gone(gone)
+        DriverExit::Unload(gone)
     }
 
     /// Writes what is in memory, if that is believed still: a session that is another's by now refuses it. Returns why
@@ -140,7 +136,7 @@ impl Driver {
                 Fatal::LeaseLost
             }
             Fatal::Fault(_) | Fatal::Host(_) => {
-                self.running = None;
+                self.phase = Phase::Ended;
                 self.ledger.flush(None).await.err().unwrap_or(fatal)
             }
             other => other,

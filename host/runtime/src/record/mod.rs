@@ -2,6 +2,8 @@
 //! is being replayed (journal.md R3, R6, R7). Imports ask it what is recorded, perform only what is not,
 //! and hand it what came of it.
 
+mod call;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,8 +20,9 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub(crate) use self::call::{Call, Facts};
 use crate::budget::Budget;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::live::Live;
 use rewake_sandbox::host_calls::HostCalls;
 use rewake_sandbox::logs::Logs;
@@ -51,7 +54,7 @@ pub(crate) struct Recording {
     pub(crate) budget: Budget,
     /// The session's monotonic time resumes from here.
     pub(crate) monotonic_ns: u64,
-    pub(crate) port: Port,
+    pub(crate) driver: DriverHandle,
 }
 
 /// The recorder of one step.
@@ -67,7 +70,7 @@ pub(crate) struct Recorder {
     /// What all observations of this run take, about.
     observed_bytes: usize,
     calls: HostCalls,
-    port: Port,
+    driver: DriverHandle,
     live: watch::Sender<bool>,
     stop: Option<Stop>,
     clock: Clock,
@@ -105,7 +108,7 @@ impl Clock {
 
 impl Recorder {
     pub(crate) fn new(recording: Recording) -> Self {
-        let Recording { place, seed, entries, tries, budget, monotonic_ns, port } = recording;
+        let Recording { place, seed, entries, tries, budget, monotonic_ns, driver } = recording;
         let replay = Replay::new(&entries);
         let live = watch::Sender::new(replay.is_over());
         Recorder {
@@ -117,7 +120,7 @@ impl Recorder {
             pending_bytes: 0,
             observed_bytes: 0,
             calls: HostCalls::default(),
-            port,
+            driver,
             live,
             stop: None,
             clock: Clock { base_ns: monotonic_ns, since: Instant::now() },
@@ -133,9 +136,9 @@ impl Recorder {
         self.live.subscribe()
     }
 
-    /// The way to the driver, for tasks of their own.
-    pub(crate) fn port(&self) -> Port {
-        self.port.clone()
+    /// The driver, for tasks of their own.
+    pub(crate) fn driver(&self) -> DriverHandle {
+        self.driver.clone()
     }
 
     /// The number of the turn that the step belongs to.
@@ -155,7 +158,7 @@ impl Recorder {
     pub(crate) async fn activity(&mut self, line: String) {
         self.count("session.set-activity");
         if self.is_live() {
-            self.port.show(Live::Activity(line)).await;
+            self.driver.show(Live::Activity(line)).await;
         }
     }
 
@@ -174,37 +177,31 @@ impl Recorder {
         self.calls.count(function);
     }
 
-    /// The recorded observation, or a live one.
-    pub(crate) fn observe(
+    /// An observation: what a guest is told of the world around it. It has no start, because observing again harms
+    /// nobody. `replayed` compares what is recorded with what is asked now, and makes the answer of it.
+    pub(crate) async fn observe<T>(
         &mut self,
         function: &'static str,
-        live: impl FnOnce(&mut Self) -> Observed,
-    ) -> wasmtime::Result<Observed> {
-        if let Some(recorded) = self.recorded(function)? {
-            return Ok(recorded);
-        }
-        let observed = live(self);
-        self.observed(observed.clone())?;
-        Ok(observed)
-    }
-
-    /// The recorded observation; none: the caller observes, and says so with [`Recorder::observed`].
-    pub(crate) fn recorded(&mut self, function: &'static str) -> wasmtime::Result<Option<Observed>> {
+        replayed: impl FnOnce(Observed) -> Result<T, Difference>,
+        live: impl AsyncFnOnce(&mut Self) -> wasmtime::Result<(Observed, T)>,
+    ) -> wasmtime::Result<T> {
         self.count(function);
         self.function = function;
-        let recorded =
-            self.replay.observe(self.ordinal, function).map_err(|mismatch| self.stopped(mismatch))?;
-        if recorded.is_none() {
-            self.go_live();
+        let recorded = self.replay.observe(self.ordinal, function);
+        if let Some(recorded) = recorded.map_err(|mismatch| self.stopped(mismatch))? {
+            return replayed(recorded).map_err(|difference| self.misread(function, difference));
         }
-        Ok(recorded)
+        self.go_live();
+        let (observed, answer) = live(self).await?;
+        self.observed(observed)?;
+        Ok(answer)
     }
 
     /// Keeps what was observed live.
     ///
     /// # Errors
     /// If the step has observed more without any call than is recorded together.
-    pub(crate) fn observed(&mut self, observed: Observed) -> wasmtime::Result<()> {
+    fn observed(&mut self, observed: Observed) -> wasmtime::Result<()> {
         self.pending_bytes += weight(&observed);
         self.observed_bytes += weight(&observed);
         for (what, got, max) in [
@@ -220,8 +217,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Opens the next call: its place, and what is recorded of it. None: it is live.
-    pub(crate) fn begin(&mut self, function: &'static str) -> wasmtime::Result<(Place, Option<Recorded>)> {
+    /// Opens the next call: its place, and what is recorded of it; nothing, if it is live.
+    pub(crate) fn begin(&mut self, function: &'static str) -> wasmtime::Result<(Place, Recorded)> {
         self.count(function);
         self.function = function;
         let ordinal = self.ordinal + 1;
@@ -233,7 +230,7 @@ impl Recorder {
         if recorded.is_some() {
             self.ordinal = ordinal;
         }
-        Ok((place, recorded))
+        Ok((place, recorded.unwrap_or_default()))
     }
 
     /// Records facts of the call at `place`; what was observed before it goes along.
@@ -264,7 +261,7 @@ impl Recorder {
         }
         all.extend(drafts);
         self.ordinal = place.ordinal;
-        let recorded = self.port.record_with(all, blobs, durable).await;
+        let recorded = self.driver.record_with(all, blobs, durable).await;
         let mut entries = recorded.map_err(|why| self.unrecorded(why))?;
         entries.drain(..skip);
         Ok(entries)
@@ -284,7 +281,7 @@ impl Recorder {
         let bytes = std::mem::take(&mut self.pending_bytes);
         let at = Place { ordinal: self.ordinal, ..self.step };
         // A driver that is busy gets them with the next call.
-        if let Err(refused) = self.port.try_record(vec![Draft::agent(at, StepObserved { items })]) {
+        if let Err(refused) = self.driver.try_record(vec![Draft::agent(at, StepObserved { items })]) {
             for draft in refused {
                 if let Fact::StepObserved(StepObserved { items }) = draft.fact {
                     (self.pending, self.pending_bytes) = (items, bytes);
@@ -314,12 +311,6 @@ impl Recorder {
         let Difference { path, expected, got } = difference;
         let (expected, got) = (format!("{function} {expected}"), format!("{function} {got}"));
         self.stopped(Mismatch { seq, expected, got, field: path })
-    }
-
-    /// A mismatch in what was called: the entry is of no such call.
-    pub(crate) fn another_call(&mut self, seq: u64, function: &str) -> wasmtime::Error {
-        let (expected, got) = ("another call".to_owned(), function.to_owned());
-        self.stopped(Mismatch { seq, expected, got, field: "function".to_owned() })
     }
 
     /// A mismatch in what the observation that was claimed last was asked with.
@@ -352,6 +343,12 @@ impl Recorder {
     fn go_live(&mut self) {
         self.live.send_if_modified(|live| !std::mem::replace(live, true));
     }
+}
+
+/// An observation that is of no such function.
+pub(crate) fn misfit(recorded: &Observed) -> Difference {
+    let (expected, got) = (recorded.function().to_owned(), "another observation".to_owned());
+    Difference { path: "function".to_owned(), expected, got }
 }
 
 /// The bytes that an observation takes in an entry, about.
