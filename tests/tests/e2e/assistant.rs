@@ -10,7 +10,7 @@ use rewake_tests::{Outcome, Running, World};
 use serde_json::json;
 
 /// The assistant with the probe's tools and these replies of the model.
-fn assistant(replies: &str) -> Draft {
+pub(crate) fn assistant(replies: &str) -> Draft {
     without_model().model(replies)
 }
 

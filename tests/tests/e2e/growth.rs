@@ -48,3 +48,31 @@ async fn a_thousand_steps_take_what_is_new_in_each() {
     let (took, may) = (after - before, 3 * texts + ENTRY_BYTES_MAX * entries + states);
     assert!(took <= may, "{took} bytes for {entries} entries and {texts} bytes of texts; {may} at most");
 }
+
+/// Turns, each with one long answer.
+const TURNS: usize = 12;
+/// Bytes of such an answer, about. All of them are in one script, which is a mebibyte at most.
+const ANSWER_BYTES: usize = 80_000;
+
+/// N-D6: a long answer is in two entries, in the next request, in the saved states and in the snapshots. The store has
+/// it once, where R14 allows it three times.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_answers_are_stored_once() {
+    // With quotes and line breaks, which JSON escapes.
+    let line = |n: usize| format!("answer {n} says \"no\" and then goes on about {}\n", "it ".repeat(20));
+    let answer = |n: usize| line(n).repeat(ANSWER_BYTES / line(n).len()).trim_end().to_owned();
+    let replies: Vec<_> = (0..TURNS).map(|n| json!({ "text": answer(n) })).collect();
+    let texts: usize = (0..TURNS).map(|n| answer(n).len()).sum();
+    let world = World::with_snapshots(20).await;
+    let id = world.create(&crate::assistant::assistant(&json!({ "reply": replies }).to_string())).await;
+    let before = world.copy().await.close().await;
+    for n in 0..TURNS {
+        assert_eq!(world.run(&id, &format!("question {n}")).await, Outcome::Idle);
+    }
+    let events = world.check(&id).await;
+    assert_eq!(events.said().len(), TURNS);
+    let entries = events.0.len() as u64;
+    let after = world.close().await;
+    let (took, may) = (after - before, texts as u64 + ENTRY_BYTES_MAX * entries);
+    assert!(took <= may, "{took} bytes for {entries} entries and {texts} bytes of texts; {may} at most");
+}

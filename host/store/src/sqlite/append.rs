@@ -3,11 +3,11 @@
 
 use rewake_core::codec::Record;
 use rewake_core::ids::{Digest, Head};
-use rewake_core::limits::PAYLOAD_INLINE_BYTES_MAX;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::job::{Operation, Stop};
 use super::shared::Keys;
+use super::texts::{Stored, Texts};
 use super::{blobs, inbox};
 use crate::ports::{Append, SavedState};
 use crate::{Position, StoreError};
@@ -17,11 +17,11 @@ const FENCE: &str = "UPDATE sessions SET head_seq = ?5, head_hash = ?6, status =
                      updated_at = ?10 WHERE id = ?1 AND epoch = ?2 AND head_seq = ?3 AND head_hash = ?4";
 const ENTRY: &str = "INSERT INTO entries (session, seq, epoch, kind, version, turn, step, ordinal, use_index, at, \
                      actor, payload_digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-const PAYLOAD: &str = "INSERT INTO payloads (entry, salt, bytes, blob) VALUES (?, ?, ?, ?)";
+const PAYLOAD: &str = "INSERT INTO payloads (entry, salt, bytes, texts) VALUES (?, ?, ?, ?)";
 const BLOB_REF: &str = "INSERT INTO blob_refs (blob, session, seq) SELECT id, ?3, ?4 FROM blobs \
                         WHERE project = ?1 AND digest = ?2 ON CONFLICT DO NOTHING";
 const TAKE: &str = "UPDATE inbox SET taken_seq = ?3 WHERE session = ?1 AND n = ?2 AND taken_seq IS NULL";
-const STATE: &str = "INSERT INTO states (session, digest, version, step_seq, bytes) VALUES (?, ?, ?, ?, ?) \
+const STATE: &str = "INSERT INTO states (session, digest, version, step_seq, texts, bytes) VALUES (?, ?, ?, ?, ?, ?) \
                      ON CONFLICT DO UPDATE SET step_seq = excluded.step_seq, version = excluded.version";
 /// Keeps the newest two states of a session and those that its snapshots name.
 const OLD_STATES: &str = "DELETE FROM states WHERE session = ?1 AND step_seq < \
@@ -34,19 +34,22 @@ pub(super) struct Rows {
     append: Append,
     /// The head after it.
     head: Head,
-    /// For each record the digest of its payload, if that is kept as a blob.
-    payload_blobs: Vec<Option<Digest>>,
+    /// The texts of each record's payload.
+    payload_texts: Vec<Texts>,
+    /// The texts of each blob.
+    blob_texts: Vec<Texts>,
+    state_texts: Option<Texts>,
 }
 
 impl Rows {
     /// Of an append that was checked, with the head that it leads to.
     pub(super) fn new(append: Append, head: Head) -> Self {
-        let payload_blobs = append.records.iter().map(|record| {
-            let payload = record.payload.as_ref()?;
-            (payload.bytes.len() > PAYLOAD_INLINE_BYTES_MAX).then(|| Digest::of(&payload.bytes))
-        });
-        let payload_blobs = payload_blobs.collect();
-        Rows { append, head, payload_blobs }
+        let bytes =
+            |record: &Record| Texts::of(record.payload.as_ref().map_or(&[], |payload| &payload.bytes));
+        let payload_texts = append.records.iter().map(bytes).collect();
+        let blob_texts = append.blobs.iter().map(|blob| Texts::of(&blob.bytes)).collect();
+        let state_texts = append.state.as_ref().map(|state| Texts::of(&state.bytes));
+        Rows { append, head, payload_texts, blob_texts, state_texts }
     }
 
     pub(super) fn append(&self) -> &Append {
@@ -72,16 +75,19 @@ impl Rows {
             let reason = self.refusal(connection, keys)?;
             return Err(reason.unwrap_or_else(|| StoreError::no_session(&append.session)).into());
         }
-        for (record, blob) in append.records.iter().zip(&self.payload_blobs) {
-            self.entry(connection, keys, record, *blob)?;
+        for (record, texts) in append.records.iter().zip(&self.payload_texts) {
+            self.entry(connection, keys, record, texts)?;
         }
-        for blob in &append.blobs {
-            self.blob(connection, keys, blob.digest, &blob.bytes)?;
+        for (blob, texts) in append.blobs.iter().zip(&self.blob_texts) {
+            let stored = self.without_texts(connection, keys, &blob.bytes, texts)?;
+            self.blob(connection, keys, blob.digest, &stored)?;
         }
         for n in &append.taken {
             connection.prepare_cached(TAKE)?.execute(params![keys.session, n, self.head.seq])?;
         }
-        append.state.iter().try_for_each(|state| save(connection, keys, state))?;
+        if let Some((state, texts)) = append.state.as_ref().zip(self.state_texts.as_ref()) {
+            save(connection, keys, state, texts)?;
+        }
         Ok(())
     }
 
@@ -157,7 +163,7 @@ impl Rows {
         connection: &Connection,
         keys: Keys,
         record: &Record,
-        blob: Option<Digest>,
+        texts: &Texts,
     ) -> rusqlite::Result<()> {
         connection.prepare_cached(ENTRY)?.execute(params![
             keys.session,
@@ -176,10 +182,24 @@ impl Rows {
         ])?;
         let entry = connection.last_insert_rowid();
         let payload = record.payload.as_ref().expect("checked before it was queued");
-        let bytes = blob.is_none().then_some(&payload.bytes);
-        let digest = blob.map(|digest| digest.0);
-        connection.prepare_cached(PAYLOAD)?.execute(params![entry, payload.salt, bytes, digest])?;
-        blob.map_or(Ok(()), |digest| self.blob(connection, keys, digest, &payload.bytes))
+        let stored = self.without_texts(connection, keys, &payload.bytes, texts)?;
+        let row = params![entry, payload.salt, stored.rest.as_ref(), stored.texts];
+        connection.prepare_cached(PAYLOAD)?.execute(row)?;
+        Ok(())
+    }
+
+    /// Keeps the texts of some bytes; returns what is left of these.
+    fn without_texts<'a>(
+        &self,
+        connection: &Connection,
+        keys: Keys,
+        bytes: &'a [u8],
+        texts: &Texts,
+    ) -> rusqlite::Result<Stored<'a>> {
+        for (digest, text) in texts.each(bytes) {
+            self.blob(connection, keys, digest, &Stored { rest: text.into(), texts: None })?;
+        }
+        Ok(Stored::without(bytes, texts))
     }
 
     fn blob(
@@ -187,9 +207,9 @@ impl Rows {
         connection: &Connection,
         keys: Keys,
         digest: Digest,
-        bytes: &[u8],
+        stored: &Stored<'_>,
     ) -> rusqlite::Result<()> {
-        blobs::insert(connection, keys.project, digest, bytes)?;
+        blobs::insert(connection, keys.project, digest, &stored.rest, stored.texts.as_deref())?;
         let named_by = params![keys.project, digest.0, keys.session, self.head.seq];
         connection.prepare_cached(BLOB_REF)?.execute(named_by)?;
         Ok(())
@@ -197,8 +217,9 @@ impl Rows {
 }
 
 /// Keeps what a step saved.
-fn save(connection: &Connection, keys: Keys, state: &SavedState) -> rusqlite::Result<()> {
-    let row = params![keys.session, state.digest.0, state.version, state.step_seq, state.bytes];
+fn save(connection: &Connection, keys: Keys, state: &SavedState, texts: &Texts) -> rusqlite::Result<()> {
+    let Stored { rest, texts } = Stored::without_named(connection, keys, &state.bytes, texts)?;
+    let row = params![keys.session, state.digest.0, state.version, state.step_seq, texts, rest.as_ref()];
     connection.prepare_cached(STATE)?.execute(row)?;
     connection.prepare_cached(OLD_STATES)?.execute([keys.session])?;
     Ok(())

@@ -1,10 +1,11 @@
 //! Blobs in SQLite. Those that entries name are written by their append.
 
 use rewake_core::ids::Digest;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::SqliteStore;
 use super::job::{Operation, Stop};
+use super::texts::{Stored, TEXT_GONE};
 use crate::StoreError;
 use crate::ports::{Answer, Blob, Blobs};
 
@@ -17,12 +18,18 @@ impl Blobs for SqliteStore {
         let (project, digest) = (project.to_owned(), *digest);
         Box::pin(self.query("a blob", move |connection| {
             let mut query = connection.prepare_cached(
-                "SELECT b.bytes FROM projects AS p JOIN blobs AS b ON b.project = p.id \
+                "SELECT p.id, b.bytes, b.texts FROM projects AS p JOIN blobs AS b ON b.project = p.id \
                  WHERE p.name = ? AND b.digest = ?",
             )?;
-            let found: Option<Vec<u8>> =
-                query.query_row(params![project, digest.0], |row| row.get(0)).optional()?;
-            match found {
+            let stored = |row: &Row<'_>| {
+                Ok((row.get(0)?, Stored { rest: row.get::<_, Vec<u8>>(1)?.into(), texts: row.get(2)? }))
+            };
+            let Some((project, stored)) = query.query_row(params![project, digest.0], stored).optional()?
+            else {
+                return Ok(None);
+            };
+            let gone = || StoreError::corrupt(format!("blob {digest}"), TEXT_GONE);
+            match Some(stored.whole(connection, project)?.ok_or_else(gone)?) {
                 Some(bytes) if Digest::of(&bytes) != digest => Err(StoreError::corrupt(
                     format!("blob {digest}"),
                     "its bytes are not those of its digest",
@@ -45,11 +52,7 @@ impl Operation for Put {
 
     fn run(&self, connection: &Connection) -> Result<Digest, Stop> {
         let project = project(connection, &self.project)?;
-        connection
-            .prepare_cached(
-                "INSERT INTO blobs (project, digest, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            )?
-            .execute(params![project, self.blob.digest.0, self.blob.bytes])?;
+        insert(connection, project, self.blob.digest, &self.blob.bytes, None)?;
         Ok(self.blob.digest)
     }
 
@@ -64,10 +67,13 @@ pub(super) fn insert(
     project: i64,
     digest: Digest,
     bytes: &[u8],
+    texts: Option<&[u8]>,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT INTO blobs (project, digest, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")?
-        .execute(params![project, digest.0, bytes])?;
+        .prepare_cached(
+            "INSERT INTO blobs (project, digest, texts, bytes) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![project, digest.0, texts, bytes])?;
     Ok(())
 }
 

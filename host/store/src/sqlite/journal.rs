@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::append::{Appending, Rows};
 use super::job::{Operation, Stop};
 use super::shared::Keys;
+use super::texts::{Stored, TEXT_GONE};
 use super::{SqliteStore, now};
 use crate::ports::{Answer, Append, Journal, NewSession};
 use crate::{StoreError, checks};
@@ -43,16 +44,15 @@ impl Journal for SqliteStore {
             self.query(what, move |connection| {
                 let mut query = connection.prepare_cached(
                     "SELECT e.seq, e.epoch, e.kind, e.version, e.turn, e.step, e.ordinal, e.use_index, e.at, e.actor, \
-                     e.payload_digest, e.hash, p.salt, coalesce(p.bytes, b.bytes) \
+                     e.payload_digest, e.hash, p.salt, p.bytes, p.texts \
                      FROM entries AS e LEFT JOIN payloads AS p ON p.entry = e.id \
-                     LEFT JOIN blobs AS b ON b.project = ? AND b.digest = p.blob \
                      WHERE e.session = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
                 )?;
-                let mut rows = query.query(params![keys.project, keys.session, after, limit])?;
+                let mut rows = query.query(params![keys.session, after, limit])?;
                 let mut records = Vec::new();
                 let mut bytes = 0;
                 while let Some(row) = rows.next()? {
-                    let record = record(&session, row)?;
+                    let record = record(connection, keys.project, &session, row)?;
                     bytes += record.payload.as_ref().map_or(0, |payload| payload.bytes.len());
                     records.push(record);
                     if bytes > READ_BYTES_MAX {
@@ -76,20 +76,15 @@ impl Journal for SqliteStore {
     }
 }
 
-fn record(session: &SessionId, row: &Row<'_>) -> Result<Record, Stop> {
+fn record(connection: &Connection, project: i64, session: &SessionId, row: &Row<'_>) -> Result<Record, Stop> {
     let seq = row.get(0)?;
     let place = Place { turn: row.get(4)?, step: row.get(5)?, ordinal: row.get(6)?, index: row.get(7)? };
     let payload = match row.get(12)? {
         None => None,
         Some(salt) => {
-            let bytes: Option<Vec<u8>> = row.get(13)?;
-            let gone = || {
-                StoreError::corrupt(
-                    format!("entry {seq} of {session}"),
-                    "the blob that holds its payload is gone",
-                )
-            };
-            Some(Payload { salt, bytes: bytes.ok_or_else(gone)? })
+            let stored = Stored { rest: row.get::<_, Vec<u8>>(13)?.into(), texts: row.get(14)? };
+            let gone = || StoreError::corrupt(format!("entry {seq} of {session}"), TEXT_GONE);
+            Some(Payload { salt, bytes: stored.whole(connection, project)?.ok_or_else(gone)? })
         }
     };
     Ok(Record {

@@ -20,6 +20,7 @@ mod shared;
 mod snapshots;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod writer;
 
 use std::path::Path;

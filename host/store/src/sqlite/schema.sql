@@ -72,13 +72,13 @@ WHEN EXISTS (SELECT 1 FROM payloads WHERE entry = OLD.id)
     AND EXISTS (SELECT 1 FROM sessions WHERE id = OLD.session AND OLD.seq <= sealed_through)
 BEGIN SELECT RAISE(ABORT, 'the payload of a sealed entry is deleted before the entry'); END;
 
--- Salt and bytes of an entry's payload; above the inline limit the bytes are a blob, named by digest.
+-- Salt and bytes of an entry's payload. Here and below, `texts` are references to long strings that were cut out of
+-- `bytes` and are blobs: for each its place in what is left (4 bytes, little-endian) and its digest (texts.rs).
 CREATE TABLE payloads (
     entry INTEGER PRIMARY KEY,
     salt BLOB NOT NULL CHECK (length(salt) = 16),
-    bytes BLOB,
-    blob BLOB,
-    CHECK ((bytes IS NULL) <> (blob IS NULL))
+    bytes BLOB NOT NULL,
+    texts BLOB
 ) STRICT;
 -- Which payloads may be removed, and which entry says so. Either entry may be sealed later, so neither is
 -- referenced by a foreign key: the naming entry is looked for when the tombstone is inserted.
@@ -211,6 +211,7 @@ CREATE TABLE snapshots (
     hash BLOB NOT NULL CHECK (length(hash) = 32),
     version INTEGER NOT NULL,
     state BLOB,
+    texts BLOB,
     bytes BLOB NOT NULL,
     PRIMARY KEY (session, seq)
 ) STRICT;
@@ -219,6 +220,7 @@ CREATE TABLE states (
     digest BLOB NOT NULL CHECK (length(digest) = 32),
     version INTEGER NOT NULL,
     step_seq INTEGER NOT NULL,
+    texts BLOB,
     bytes BLOB NOT NULL,
     PRIMARY KEY (session, digest)
 ) STRICT;
@@ -228,6 +230,7 @@ CREATE TABLE blobs (
     id INTEGER PRIMARY KEY,
     project INTEGER NOT NULL REFERENCES projects (id),
     digest BLOB NOT NULL CHECK (length(digest) = 32),
+    texts BLOB,
     bytes BLOB NOT NULL
 ) STRICT;
 -- Serves finding a blob.

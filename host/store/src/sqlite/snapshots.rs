@@ -5,36 +5,45 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::SqliteStore;
 use super::job::{Operation, Stop};
+use super::shared::Keys;
+use super::texts::{Stored, TEXT_GONE, Texts};
 use crate::StoreError;
 use crate::ports::{Answer, SavedState, Snapshot, Snapshots, States};
 
 impl Snapshots for SqliteStore {
     fn put_snapshot<'a>(&'a self, session: &'a SessionId, snapshot: Snapshot) -> Answer<'a, ()> {
         Box::pin(async move {
-            let id = self.shared.keys(session).await?.session;
-            self.ask(Put { id, session: session.clone(), snapshot }).await
+            let keys = self.shared.keys(session).await?;
+            let texts = Texts::of(&snapshot.bytes);
+            self.ask(Put { keys, session: session.clone(), snapshot, texts }).await
         })
     }
 
     fn newest_snapshot<'a>(&'a self, session: &'a SessionId, below: u64) -> Answer<'a, Option<Snapshot>> {
         Box::pin(async move {
-            let id = self.shared.keys(session).await?.session;
+            let keys = self.shared.keys(session).await?;
             let below = i64::try_from(below).unwrap_or(i64::MAX);
+            let name = session.clone();
             self.query(format!("a snapshot of {session}"), move |connection| {
                 let mut query = connection.prepare_cached(
-                    "SELECT seq, hash, version, state, bytes FROM snapshots WHERE session = ? AND seq < ? \
+                    "SELECT seq, hash, version, state, bytes, texts FROM snapshots WHERE session = ? AND seq < ? \
                      ORDER BY seq DESC LIMIT 1",
                 )?;
-                let snapshot = |row: &Row<'_>| {
-                    Ok(Snapshot {
+                let found = |row: &Row<'_>| {
+                    let snapshot = Snapshot {
                         seq: row.get(0)?,
                         hash: Digest(row.get(1)?),
                         version: row.get(2)?,
                         state: row.get::<_, Option<_>>(3)?.map(Digest),
-                        bytes: row.get(4)?,
-                    })
+                        bytes: Vec::new(),
+                    };
+                    Ok((snapshot, Stored { rest: row.get::<_, Vec<u8>>(4)?.into(), texts: row.get(5)? }))
                 };
-                Ok(query.query_row([id, below], snapshot).optional()?)
+                let found = query.query_row([keys.session, below], found).optional()?;
+                let Some((snapshot, stored)) = found else { return Ok(None) };
+                let gone = || StoreError::corrupt(format!("the snapshot of {name} at {}", snapshot.seq), TEXT_GONE);
+                let bytes = stored.whole(connection, keys.project)?.ok_or_else(gone)?;
+                Ok(Some(Snapshot { bytes, ..snapshot }))
             })
             .await
         })
@@ -44,24 +53,28 @@ impl Snapshots for SqliteStore {
 impl States for SqliteStore {
     fn state<'a>(&'a self, session: &'a SessionId, digest: &'a Digest) -> Answer<'a, Option<SavedState>> {
         Box::pin(async move {
-            let id = self.shared.keys(session).await?.session;
+            let keys = self.shared.keys(session).await?;
             let (name, digest) = (session.clone(), *digest);
             self.query(format!("a saved state of {session}"), move |connection| {
                 let mut query = connection.prepare_cached(
-                    "SELECT version, step_seq, bytes FROM states WHERE session = ? AND digest = ?",
+                    "SELECT version, step_seq, bytes, texts FROM states WHERE session = ? AND digest = ?",
                 )?;
-                let state = |row: &Row<'_>| {
-                    Ok(SavedState { version: row.get(0)?, digest, step_seq: row.get(1)?, bytes: row.get(2)? })
+                let found = |row: &Row<'_>| {
+                    Ok((
+                        row.get(0)?,
+                        row.get(1)?,
+                        Stored { rest: row.get::<_, Vec<u8>>(2)?.into(), texts: row.get(3)? },
+                    ))
                 };
-                let found = query.query_row(params![id, digest.0], state).optional()?;
-                match found {
-                    Some(state) if Digest::of(&state.bytes) != digest => Err(StoreError::corrupt(
-                        format!("the state of {name} saved at entry {}", state.step_seq),
-                        "its bytes are not those of its digest",
-                    )
-                    .into()),
-                    found => Ok(found),
+                let found = query.query_row(params![keys.session, digest.0], found).optional()?;
+                let Some((version, step_seq, stored)) = found else { return Ok(None) };
+                let corrupt =
+                    |why| StoreError::corrupt(format!("the state of {name} saved at entry {step_seq}"), why);
+                let bytes = stored.whole(connection, keys.project)?.ok_or_else(|| corrupt(TEXT_GONE))?;
+                if Digest::of(&bytes) != digest {
+                    return Err(corrupt("its bytes are not those of its digest").into());
                 }
+                Ok(Some(SavedState { version, digest, step_seq, bytes }))
             })
             .await
         })
@@ -70,9 +83,10 @@ impl States for SqliteStore {
 
 /// Keeps a snapshot.
 struct Put {
-    id: i64,
+    keys: Keys,
     session: SessionId,
     snapshot: Snapshot,
+    texts: Texts,
 }
 
 impl Operation for Put {
@@ -83,32 +97,34 @@ impl Operation for Put {
         if let Some(state) = &snapshot.state {
             let is_kept: bool = connection
                 .prepare_cached("SELECT EXISTS (SELECT 1 FROM states WHERE session = ? AND digest = ?)")?
-                .query_row(params![self.id, state.0], |row| row.get(0))?;
+                .query_row(params![self.keys.session, state.0], |row| row.get(0))?;
             if !is_kept {
                 let what = format!("saved state {state} of {} any more", self.session);
                 return Err(StoreError::NotFound(what).into());
             }
         }
+        let stored = Stored::without_named(connection, self.keys, &snapshot.bytes, &self.texts)?;
         connection
             .prepare_cached(
-                "INSERT INTO snapshots (session, seq, hash, version, state, bytes) VALUES (?, ?, ?, ?, ?, ?) \
+                "INSERT INTO snapshots (session, seq, hash, version, state, texts, bytes) VALUES (?, ?, ?, ?, ?, ?, ?) \
                  ON CONFLICT (session, seq) DO UPDATE SET hash = excluded.hash, version = excluded.version, \
-                 state = excluded.state, bytes = excluded.bytes",
+                 state = excluded.state, texts = excluded.texts, bytes = excluded.bytes",
             )?
             .execute(params![
-                self.id,
+                self.keys.session,
                 snapshot.seq,
                 snapshot.hash.0,
                 snapshot.version,
                 snapshot.state.map(|state| state.0),
-                snapshot.bytes,
+                stored.texts,
+                stored.rest.as_ref(),
             ])?;
         connection
             .prepare_cached(
                 "DELETE FROM snapshots WHERE session = ?1 AND seq < (SELECT seq FROM snapshots \
                  WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET 1)",
             )?
-            .execute([self.id])?;
+            .execute([self.keys.session])?;
         Ok(())
     }
 

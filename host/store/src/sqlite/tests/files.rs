@@ -214,8 +214,11 @@ async fn the_log_is_moved_into_the_file_beside_the_writer_and_by_it() {
     let mut before = size();
     let connection = store.shared.location.checkpointer().unwrap();
     for by_writer in [false, true] {
-        tale.payload_bytes = 50_000;
-        store.append(tale.append(3)).await.unwrap();
+        for _ in 0..3 {
+            // Each another text, which is stored once.
+            tale.payload_bytes += 50_000;
+            store.append(tale.append(1)).await.unwrap();
+        }
         if by_writer {
             store.shared.log.is_full.store(true, Ordering::Relaxed);
             store.append(tale.append(1)).await.unwrap();

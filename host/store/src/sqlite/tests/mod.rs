@@ -8,6 +8,7 @@ mod guards;
 mod installed;
 mod migrations;
 mod sealing;
+mod texts;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, mpsc};
