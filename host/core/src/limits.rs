@@ -5,8 +5,8 @@
 pub const ID_BYTES_MAX: usize = 64;
 /// Bytes of one entry's payload.
 pub const PAYLOAD_BYTES_MAX: usize = 32 << 20;
-/// Bytes of a payload that stand in the payload table itself; larger ones are kept as a blob.
-pub const PAYLOAD_INLINE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a response's body that are in the entry; a larger body is a blob that the entry names.
+pub const BODY_INLINE_BYTES_MAX: usize = 64 << 10;
 /// Untaken messages in a session's inbox; a sender may have a quarter of them.
 pub const INBOX_ROWS_MAX: usize = 1_000;
 /// Untaken rows of one sender and one kind of control (answers, interrupts, stops, edits, cancellations, promotions)

@@ -16,7 +16,7 @@ use rewake_core::fact::{
     class_of,
 };
 use rewake_core::ids::Digest;
-use rewake_core::limits::{DETAIL_BYTES_MAX, PAYLOAD_INLINE_BYTES_MAX, cut};
+use rewake_core::limits::{BODY_INLINE_BYTES_MAX, DETAIL_BYTES_MAX, cut};
 use rewake_core::replay::Recorded;
 use rewake_store::Blob;
 use rewake_wire::Base64;
@@ -307,7 +307,7 @@ fn outcome_of(result: std::result::Result<HttpAnswer, HttpFailure>) -> (HttpOutc
         Err(HttpFailure::Failed(why)) => return (HttpOutcome::Failed(why), None),
     };
     let HttpAnswer { status, headers, body } = answer;
-    let (body, blob) = if body.len() > PAYLOAD_INLINE_BYTES_MAX {
+    let (body, blob) = if body.len() > BODY_INLINE_BYTES_MAX {
         let blob = Blob::of(body);
         (HttpBody::Blob { digest: blob.digest, size: blob.bytes.len() as u64 }, Some(blob))
     } else {

@@ -1,7 +1,7 @@
 //! Checks of the journal's and the sessions' ports.
 
 use rewake_core::ids::{Digest, Head, SessionId};
-use rewake_core::limits::PAYLOAD_INLINE_BYTES_MAX;
+use rewake_core::limits::BODY_INLINE_BYTES_MAX;
 use rewake_wire::{Fault, Status};
 
 use super::tale::Tale;
@@ -97,10 +97,10 @@ pub(super) async fn fences(store: &dyn Store) {
     store.append(tale.append(1)).await.expect("the right one still can");
 }
 
-/// Payloads above the inline limit come back whole, and are kept once.
+/// Large payloads come back whole.
 pub(super) async fn large_payloads(store: &dyn Store) {
     let mut tale = Tale::new("ses_large");
-    tale.payload_bytes = PAYLOAD_INLINE_BYTES_MAX * 2;
+    tale.payload_bytes = BODY_INLINE_BYTES_MAX * 2;
     let mut new = tale.creation();
     new.records = {
         tale.head = Head::default();
@@ -113,7 +113,7 @@ pub(super) async fn large_payloads(store: &dyn Store) {
     store.append(append).await.unwrap();
     assert_eq!(store.read(&tale.session, 0, 10).await.unwrap(), all);
     let payload = all[3].payload.as_ref().unwrap();
-    assert!(payload.bytes.len() > PAYLOAD_INLINE_BYTES_MAX);
+    assert!(payload.bytes.len() > BODY_INLINE_BYTES_MAX);
 }
 
 /// Lists show what the newest entry's transaction said.

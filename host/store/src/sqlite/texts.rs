@@ -36,6 +36,10 @@ pub(super) struct Stored<'a> {
 impl Texts {
     /// Finds them. Bytes that are not JSON have none, or some that mean nothing, which does no harm.
     pub(super) fn of(bytes: &[u8]) -> Self {
+        // Most payloads are shorter than a text.
+        if bytes.len() < TEXT_BYTES_MIN {
+            return Texts(Vec::new());
+        }
         let found = long_strings(bytes, TEXT_BYTES_MIN).unwrap_or_default();
         Texts(found.into_iter().map(|range| (Digest::of(&bytes[range.clone()]), range)).collect())
     }
