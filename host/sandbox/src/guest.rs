@@ -10,13 +10,14 @@ use futures_util::future::BoxFuture;
 use rewake_bindings::{Data, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
-use rewake_wasi::{CLOCK_RESOLUTION_NS, FileAnswer, FileUse, WasiHost, coarse_ns};
+use rewake_wasi::{CLOCK_RESOLUTION_NS, FileUse, WasiHost, coarse_ns};
+use rewake_wire::entry::FileAnswer;
 use tracing::warn;
 use wasmtime::{Engine, Store, Trap};
 
 use crate::components::{Components, Ready, kind_of};
 use crate::engine::YIELD_FUEL;
-use crate::files::{Auditor, op_in};
+use crate::file_audit::Auditor;
 use crate::host_calls::HostCalls;
 use crate::http_client::{Requests, WayOut};
 use crate::logs::Logs;
@@ -144,7 +145,7 @@ impl Imports for Plain {
 
 impl WasiHost for Plain {
     fn file_replayed(&mut self, asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
-        self.calls.count(op_in(asked.op).function());
+        self.calls.count(asked.op.function());
         Ok(None)
     }
 

@@ -2,18 +2,17 @@
 //! replay is told the same without a look at the disk.
 
 use rewake_core::difference::Difference;
-use rewake_core::fact::Observed;
-use rewake_wasi::{FileAnswer, FileUse};
+use rewake_core::fact::{FileAnswer, FileObserved, Observed};
+use rewake_wasi::FileUse;
 use wasmtime::Result;
 
 use crate::record::Recorder;
-use rewake_sandbox::files::{answer_out, observed_in, op_in};
 
 /// Bytes of observations that wait for the next call; more are written without one.
 const PENDING_BYTES_MAX: usize = 1 << 20;
 
 pub(super) fn replayed(recorder: &mut Recorder, asked: &FileUse) -> Result<Option<FileAnswer>> {
-    let op = op_in(asked.op);
+    let op = asked.op;
     let Some(Observed::File(before)) = recorder.recorded(op.function())? else { return Ok(None) };
     for (field, before, now) in [
         ("path", &before.path, &asked.path),
@@ -25,11 +24,12 @@ pub(super) fn replayed(recorder: &mut Recorder, asked: &FileUse) -> Result<Optio
             return Err(recorder.misread(op.function(), Difference { path, expected, got }));
         }
     }
-    Ok(Some(answer_out(op, before.answer)))
+    Ok(Some(before.answer))
 }
 
 pub(super) fn observed(recorder: &mut Recorder, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
-    recorder.observed(Observed::File(observed_in(asked, answer)))?;
+    let FileUse { op, path, to, detail, content: _ } = asked.clone();
+    recorder.observed(Observed::File(FileObserved { op, path, to, detail, answer: answer.clone() }))?;
     if recorder.pending_bytes() > PENDING_BYTES_MAX {
         recorder.write_observed();
     }
