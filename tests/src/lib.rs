@@ -17,6 +17,22 @@ pub mod terminal;
 pub mod tmux;
 pub mod world;
 
+use std::io::Write as _;
+
 pub use rewake_store::CutStore;
 pub use running::Running;
 pub use world::{Outcome, World};
+
+/// Notes that the running test cannot do its work on this machine. `cargo xtask test` names a file for such notes and
+/// shows them at its end.
+///
+/// # Panics
+/// If the file cannot be written.
+#[expect(clippy::print_stdout, reason = "without a file, the test's output says it")]
+pub fn skipped(why: &str) {
+    let thread = std::thread::current();
+    let note = format!("{}: {why}", thread.name().unwrap_or("a test"));
+    let Some(file) = std::env::var_os("REWAKE_TEST_SKIPPED") else { return println!("skipped: {note}") };
+    let file = std::fs::OpenOptions::new().append(true).open(file);
+    file.and_then(|mut file| file.write_all(format!("{note}\n").as_bytes())).expect("a note is written");
+}

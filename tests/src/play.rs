@@ -1,12 +1,12 @@
 //! Scenarios that are played whole, and then once more for every place at which the host can be killed.
-//! Whoever sends sends with a key and again after a kill, as a client does; all must come to the same.
+//! Anyone who sends sends with a key and again after a kill, as a client does; all must come to the same.
 
 use std::sync::Arc;
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_runtime::Host;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_store::CutStore;
 use rewake_wire::Part;
 use serde_json::Value;
@@ -18,6 +18,8 @@ use crate::world::{Outcome, World};
 
 /// A scenario with more places than this to be cut at never comes to an end.
 const CUTS_MAX: i64 = 200;
+/// Names the distance in appends between two cuts, if it is not 1: a sample takes less time.
+const CUT_STEP: &str = "REWAKE_CUT_STEP";
 
 /// A session, and what is sent to it: each command once the one before has been dealt with.
 pub struct Scenario {
@@ -59,8 +61,8 @@ impl Scenario {
         Scenario { varies: true, ..self }
     }
 
-    /// Plays it whole, and then killed after each append and taken up again: in the same place, and from a
-    /// copy of the data folder; with snapshots and without. Checks each, and compares what came of it.
+    /// Plays it whole, and then killed after each append, or each of a sample, and loaded again: in the same place,
+    /// and from a copy of the data folder; with snapshots and without. Checks each, and compares what came of it.
     ///
     /// # Panics
     /// If anything does not hold.
@@ -75,8 +77,9 @@ impl Scenario {
         let expected = whole.check(&id).await;
         check(&whole, &id, &expected);
         let expected = expected.transcript();
-        for snapshot_entries in [3, 1_000] {
-            let mut appends = 0;
+        let step = cut_step();
+        for (snapshot_entries, first) in [(3, 0), (1_000, step / 2)] {
+            let mut appends = first;
             loop {
                 let world = created.copy().await.snapshots_every(snapshot_entries);
                 if !self.cut(&world, &id, appends).await {
@@ -90,7 +93,7 @@ impl Scenario {
                     check(world, &id, &events);
                     self.compare(&events.transcript(), &expected, appends);
                 }
-                appends += 1;
+                appends += step;
                 assert!(appends < CUTS_MAX, "it never comes to an end");
             }
             assert!(appends > 3, "it was cut {appends} times only");
@@ -113,14 +116,14 @@ impl Scenario {
     }
 
     /// Sends every command, and waits until the session rests; why it did not.
-    async fn play(&self, host: &Host, id: &SessionId) -> Option<Gone> {
+    async fn play(&self, host: &Host, id: &SessionId) -> Option<UnloadReason> {
         // A failed load is a cut as well.
         let mut session = match Running::try_load(host, id).await {
             Ok(session) => session,
-            Err(error) => return Some(Gone::Failed(error.to_string())),
+            Err(error) => return Some(UnloadReason::Failed(error.to_string())),
         };
         match session.rest().await {
-            Outcome::Gone(Gone::Ended) => return None,
+            Outcome::Gone(UnloadReason::Ended) => return None,
             Outcome::Gone(gone) => return Some(gone),
             Outcome::Idle => {}
         }
@@ -129,7 +132,7 @@ impl Scenario {
             session.command_with_key(command.clone(), Some(key)).await.expect("taken");
             match session.rest().await {
                 Outcome::Idle => {}
-                Outcome::Gone(Gone::Ended) => return None,
+                Outcome::Gone(UnloadReason::Ended) => return None,
                 Outcome::Gone(gone) => return Some(gone),
             }
         }
@@ -139,4 +142,10 @@ impl Scenario {
         }
         None
     }
+}
+
+fn cut_step() -> i64 {
+    let step = std::env::var(CUT_STEP).map_or(1, |step| step.parse().expect("a number of appends"));
+    assert!(step > 0, "{CUT_STEP} is a distance");
+    step
 }

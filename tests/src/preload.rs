@@ -37,7 +37,7 @@
 //!   while the file is there. If several rules meet a call, the first that does anything is followed.
 //! - After `SIGKILL` a file holds all that was written, synced or not. A loss of power is [`Then::KillLost`]: the
 //!   process is killed instead of the sync, and what it wrote since the last one to any file that a rule names is
-//!   taken back. [`Then::KillTorn`] leaves the first half of these writes.
+//!   canceled. [`Then::KillTorn`] leaves the first half of these writes.
 //! - [`Then::Short`] writes half and says so, as the system does when a disk fills up; the next write gets the error,
 //!   if another rule says so. It means nothing for a sync.
 //! - [`Preload::clock`]: while the file is there, `CLOCK_REALTIME` is wrong by the milliseconds that stand in it, for

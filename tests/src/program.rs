@@ -123,12 +123,12 @@ impl Program {
         self.start_with(args, preload).end()
     }
 
-    /// Goes on with a session, without a message.
+    /// Continues with a session, without a message.
     pub fn resume(&self, id: &str) -> Ended {
         self.run(&["run", "--session", id])
     }
 
-    /// Tells a session something, and goes on with it.
+    /// Tells a session something, and continues with it.
     pub fn tell(&self, id: &str, message: &str) -> Ended {
         self.run(&["run", "--session", id, message])
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{Host, HostError, Loaded};
 use rewake_wire::{Event, Part};
 use tokio::sync::broadcast;
@@ -98,7 +98,7 @@ impl Running {
         loop {
             match self.next().await {
                 Some(Live::Entry(shown)) if shown.kind() == kind => return Arc::new(shown.event().clone()),
-                Some(Live::Gone(gone)) => panic!("gone ({gone:?}) before {kind}"),
+                Some(Live::Unloaded(gone)) => panic!("gone ({gone:?}) before {kind}"),
                 None => panic!("closed before {kind}"),
                 Some(_) => {}
             }
@@ -113,19 +113,19 @@ impl Running {
         loop {
             match self.next().await {
                 Some(Live::Idle) => return Outcome::Idle,
-                Some(Live::Gone(gone)) => return Outcome::Gone(gone),
-                None => return Outcome::Gone(Gone::Unloaded),
+                Some(Live::Unloaded(gone)) => return Outcome::Gone(gone),
+                None => return Outcome::Gone(UnloadReason::Unloaded),
                 Some(_) => {}
             }
         }
     }
 
-    /// Has the host let go of it.
-    pub async fn unload(self) -> Gone {
+    /// Has the host unloaded it.
+    pub async fn unload(self) -> UnloadReason {
         self.loaded.unload("test").await
     }
 
-    /// Has the host let go of it, unless it has something to do: then false.
+    /// Has the host unloaded it, unless it has something to do: then false.
     pub async fn unload_if_idle(&self) -> bool {
         self.loaded.unload_if_idle("test").await.is_some()
     }

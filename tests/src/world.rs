@@ -8,7 +8,7 @@ use std::time::Duration;
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_policy::limits::CompileLimits;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{Approval, Config, Host, HostError, NewSession, host};
 use rewake_store::{OpenOptions, SqliteStore, Store};
 use rewake_wire::{Part, Sender};
@@ -43,7 +43,7 @@ pub enum Outcome {
     /// It waits for something.
     Idle,
     /// The host no longer runs it.
-    Gone(Gone),
+    Gone(UnloadReason),
 }
 
 impl World {
@@ -233,7 +233,7 @@ impl World {
         self.own().create(&new).await.map(|made| made.id)
     }
 
-    /// Sends a message, and runs the session until it rests. The host then lets go of it.
+    /// Sends a message, and runs the session until it rests. The host then unloads it.
     pub async fn run(&self, id: &SessionId, text: &str) -> Outcome {
         let host = self.host();
         send(&host, id, text).await;

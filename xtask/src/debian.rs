@@ -154,7 +154,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// The C library first and `libstd` last: whoever is interrupted has a folder that is seen to be
+/// The C library first and `libstd` last: anyone who is interrupted has a folder that is seen to be
 /// incomplete.
 fn lay(c_library: &Path, built: &[PathBuf], folder: &Path) -> std::io::Result<()> {
     let self_contained = folder.join("self-contained");

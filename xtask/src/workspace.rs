@@ -17,6 +17,8 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     /// Packages that are built as components.
     pub(crate) guests: Vec<Guest>,
+    /// Targets of integration tests.
+    pub(crate) tests: Vec<String>,
 }
 
 /// A package that is built as one component, or as several, one an example target.
@@ -38,7 +40,8 @@ impl Workspace {
         let root = PathBuf::from(metadata["workspace_root"].as_str()?);
         let packages = metadata["packages"].as_array()?;
         let guests = packages.iter().filter_map(|package| guest(package, &root)).collect();
-        Some(Workspace { target: PathBuf::from(metadata["target_directory"].as_str()?), root, guests })
+        let tests = packages.iter().flat_map(tests).collect();
+        Some(Workspace { target: PathBuf::from(metadata["target_directory"].as_str()?), root, guests, tests })
     }
 
     /// Cargo, run at the root with these arguments.
@@ -52,6 +55,14 @@ impl Workspace {
 /// The cargo that runs us, else the one in PATH.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The names of a package's integration tests.
+fn tests(package: &Value) -> Vec<String> {
+    let targets = package["targets"].as_array().into_iter().flatten();
+    let tests = targets
+        .filter(|target| target["kind"].as_array().is_some_and(|kinds| kinds.contains(&"test".into())));
+    tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect()
 }
 
 /// Plugins and examples with a `cdylib`, and the test guests.
@@ -77,7 +88,7 @@ mod tests {
     fn guests_are_told_from_other_packages() {
         let package = |folder: &str, name: &str, kind: &str| {
             format!(
-                r#"{{"name":"{name}","manifest_path":"/w/{folder}/Cargo.toml","targets":[{{"crate_types":["{kind}"]}}]}}"#
+                r#"{{"name":"{name}","manifest_path":"/w/{folder}/Cargo.toml","targets":[{{"kind":["{kind}"],"name":"{name}","crate_types":["{kind}"]}}]}}"#
             )
         };
         let packages = [
@@ -86,6 +97,7 @@ mod tests {
             package("examples/tool", "tool", "cdylib"),
             package("host/cli", "rewake", "cdylib"),
             package("tests/guests", TEST_GUESTS, "lib"),
+            package("host/core", "laws", "test"),
         ];
         let metadata = format!(
             r#"{{"workspace_root":"/w","target_directory":"/t","packages":[{}]}}"#,
@@ -95,6 +107,7 @@ mod tests {
         let names: Vec<&str> = workspace.guests.iter().map(|guest| guest.package.as_str()).collect();
         assert_eq!(names, ["files-read", "tool", TEST_GUESTS]);
         assert_eq!((workspace.root, workspace.target), (PathBuf::from("/w"), PathBuf::from("/t")));
+        assert_eq!(workspace.tests, ["laws"]);
         assert!(Workspace::read("{}").is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! Writing a file as a whole, and only if it is not so already: whoever watches it is not woken for
-//! nothing, and whoever reads it never meets half of it. Knows no contents.
+//! Writing a file as a whole, and only if it is not so already: anyone who watches it is not woken for
+//! nothing, and anyone who reads it never meets half of it. Knows no contents.
 
 use std::fs;
 use std::io::{self, Write as _};

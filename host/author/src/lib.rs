@@ -8,4 +8,4 @@ mod lay;
 pub mod new;
 pub mod pack;
 pub mod sdk;
-pub mod test;
+pub mod suite;

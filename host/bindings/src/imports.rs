@@ -1,4 +1,4 @@
-//! What a guest asks of its host, as one trait that the runtime implements.
+//! What a guest asks of its host: a trait for each interface of the contract, which the runtime implements.
 //!
 //! It knows the calls and their types. It does not know who answers them, or whether an answer is
 //! performed or read from the journal: that is the implementation's to decide, call by call.
@@ -11,111 +11,77 @@ use futures_util::future::BoxFuture;
 use rewake_wasi::WasiHost;
 use wasmtime::{Result, bail};
 
+use crate::data::Data;
+use crate::generated::harness_plugin::rewake::plugin::{http, log, model, session, tools, types};
 use crate::types::{Json, Part, ToolDef, ToolResult, ToolUse};
-use crate::{http, log, model, session};
 
 /// The host's side of a guest's imports.
-///
-/// WASI's half of it is [`WasiHost`].
-pub trait Imports: WasiHost {
-    /// `model.complete`.
-    fn model_complete(
-        &mut self,
-        request: model::Request,
-    ) -> BoxFuture<'_, Result<Result<model::Completion, model::Error>>> {
-        let _ = request;
-        refuse("rewake:plugin/model.complete")
-    }
+pub trait Imports:
+    WasiHost + ModelImports + ToolsImports + SessionImports + HttpImports + LogImports
+{
+}
 
-    /// `tools.list-tools`.
-    fn tools_list(&mut self) -> BoxFuture<'_, Result<Vec<ToolDef>>> {
-        refuse("rewake:plugin/tools.list-tools")
-    }
+impl<T: WasiHost + ModelImports + ToolsImports + SessionImports + HttpImports + LogImports> Imports for T {}
 
-    /// `tools.call`; the results are in the order of the calls.
-    fn tools_call(&mut self, uses: Vec<ToolUse>) -> BoxFuture<'_, Result<Vec<ToolResult>>> {
-        let _ = uses;
-        refuse("rewake:plugin/tools.call")
-    }
+/// Makes a trait of each interface, and has the guest's calls go to it.
+macro_rules! interfaces {
+    ($(
+        $interface:ident: $imports:ident {
+            $($function:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*
+        }
+    )*) => {$(
+        #[doc = concat!("The host's side of `rewake:plugin/", stringify!($interface), "`.")]
+        pub trait $imports: Send {
+            $(
+                #[doc = concat!("`", stringify!($function), "`, as `wit/` describes it.")]
+                fn $function(&mut self, $($argument: $type),*) -> BoxFuture<'_, Result<$answer>> {
+                    $(let _ = $argument;)*
+                    Box::pin(async {
+                        bail!(concat!(
+                            "rewake:plugin/", stringify!($interface), ".", stringify!($function),
+                            " is not importable by this kind of plugin"
+                        ))
+                    })
+                }
+            )*
+        }
 
-    /// `session.info`.
-    fn session_info(&mut self) -> BoxFuture<'_, Result<session::SessionInfo>> {
-        refuse("rewake:plugin/session.info")
-    }
+        impl $interface::Host for Data {
+            $(
+                async fn $function(&mut self, $($argument: $type),*) -> Result<$answer> {
+                    self.keep_pace().await;
+                    $imports::$function(self.imports_mut(), $($argument),*).await
+                }
+            )*
+        }
+    )*};
+}
 
-    /// `session.events`.
-    fn session_events(&mut self, slice: session::Slice) -> BoxFuture<'_, Result<Vec<session::Event>>> {
-        let _ = slice;
-        refuse("rewake:plugin/session.events")
+interfaces! {
+    model: ModelImports {
+        complete(request: model::Request) -> Result<model::Completion, model::Error>;
     }
-
-    /// `session.blob`; offset and length are in bytes.
-    fn session_blob(
-        &mut self,
-        digest: String,
-        offset: u32,
-        length: u32,
-    ) -> BoxFuture<'_, Result<Result<Vec<u8>, String>>> {
-        let _ = (digest, offset, length);
-        refuse("rewake:plugin/session.blob")
+    tools: ToolsImports {
+        list_tools() -> Vec<ToolDef>;
+        call(uses: Vec<ToolUse>) -> Vec<ToolResult>;
     }
-
-    /// `session.say`; returns the message's seq.
-    fn session_say(&mut self, parts: Vec<Part>) -> BoxFuture<'_, Result<u32>> {
-        let _ = parts;
-        refuse("rewake:plugin/session.say")
+    session: SessionImports {
+        info() -> session::SessionInfo;
+        events(slice: session::Slice) -> Vec<session::Event>;
+        blob(digest: String, offset: u32, length: u32) -> Result<Vec<u8>, String>;
+        say(parts: Vec<Part>) -> u32;
+        emit(kind: String, data: Json) -> Result<u32, String>;
+        set_title(title: String) -> ();
+        set_activity(line: String) -> ();
+        spawn(child: session::Child) -> Result<String, String>;
+        archive(handoff: Option<String>) -> Result<(), String>;
     }
-
-    /// `session.emit`; returns the marker's seq.
-    fn session_emit(&mut self, kind: String, data: Json) -> BoxFuture<'_, Result<Result<u32, String>>> {
-        let _ = (kind, data);
-        refuse("rewake:plugin/session.emit")
+    http: HttpImports {
+        fetch(request: http::Request) -> Result<http::Response, http::Error>;
     }
-
-    /// `session.set-title`.
-    fn session_set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
-        let _ = title;
-        refuse("rewake:plugin/session.set-title")
-    }
-
-    /// `session.set-activity`.
-    fn session_set_activity(&mut self, line: String) -> BoxFuture<'_, Result<()>> {
-        let _ = line;
-        refuse("rewake:plugin/session.set-activity")
-    }
-
-    /// `session.spawn`; returns the child's id.
-    fn session_spawn(&mut self, child: session::Child) -> BoxFuture<'_, Result<Result<String, String>>> {
-        let _ = child;
-        refuse("rewake:plugin/session.spawn")
-    }
-
-    /// `session.archive`.
-    fn session_archive(&mut self, handoff: Option<String>) -> BoxFuture<'_, Result<Result<(), String>>> {
-        let _ = handoff;
-        refuse("rewake:plugin/session.archive")
-    }
-
-    /// `http.fetch`.
-    fn http_fetch(
-        &mut self,
-        request: http::Request,
-    ) -> BoxFuture<'_, Result<Result<http::Response, http::Error>>> {
-        let _ = request;
-        refuse("rewake:plugin/http.fetch")
-    }
-
-    /// `log.log`. Called often: it must not wait.
-    fn log(&mut self, level: log::Level, message: String) -> Result<()> {
-        let _ = (level, message);
-        refused("rewake:plugin/log.log")
+    log: LogImports {
+        log(level: log::Level, message: String) -> ();
     }
 }
 
-fn refused<T>(function: &'static str) -> Result<T> {
-    bail!("{function} is not importable by this kind of plugin")
-}
-
-fn refuse<T: Send + 'static>(function: &'static str) -> BoxFuture<'static, Result<T>> {
-    Box::pin(async move { refused(function) })
-}
+impl types::Host for Data {}

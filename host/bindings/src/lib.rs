@@ -5,7 +5,6 @@
 //! whether a step is being replayed. Building this crate is slow (generated code for a concrete
 //! Store type), so what changes often belongs in the runtime, behind [`Imports`].
 
-mod contract;
 mod data;
 mod generated;
 mod imports;
@@ -15,7 +14,7 @@ mod output;
 mod plugins;
 
 pub use data::{Data, Sandbox, store};
-pub use imports::Imports;
+pub use imports::{HttpImports, Imports, LogImports, ModelImports, SessionImports, ToolsImports};
 pub use limits::OverLimit;
 pub use linkers::{Kind, Linkers};
 pub use output::Output;

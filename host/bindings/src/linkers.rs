@@ -1,6 +1,6 @@
 //! Which imports each kind of plugin finds.
 //!
-//! It knows names. What stands behind them is `contract.rs`, `ambient.rs`, `poll.rs`, `random.rs`, `files/`,
+//! It knows names. What stands behind them is `imports.rs`, `ambient.rs`, `poll.rs`, `random.rs`, `files/`,
 //! and wasmtime-wasi for the rest of WASI.
 
 use std::fmt;
@@ -166,14 +166,18 @@ fn wasi(engine: &Engine) -> Result<Linker<Data>> {
 mod tests {
     use super::*;
     use crate::data::Sandbox;
-    use crate::imports::Imports;
+    use crate::{HttpImports, LogImports, ModelImports, SessionImports, ToolsImports};
     use rewake_wasi::WasiHost;
 
     struct Nothing;
 
     impl WasiHost for Nothing {}
 
-    impl Imports for Nothing {}
+    impl ModelImports for Nothing {}
+    impl ToolsImports for Nothing {}
+    impl SessionImports for Nothing {}
+    impl HttpImports for Nothing {}
+    impl LogImports for Nothing {}
 
     /// A guest that imports WASI's HTTP is linked; one that uses it traps, and is told what to use.
     #[tokio::test]

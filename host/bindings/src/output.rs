@@ -60,7 +60,7 @@ impl Capture {
         Pipe { source: Source::Stderr, capture: self.clone() }
     }
 
-    /// Takes what was written; the limit starts anew.
+    /// Takes what was written; the limit starts again.
     pub(crate) fn take(&self) -> Output {
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         Output {

@@ -2,7 +2,7 @@
 //! installed.
 //!
 //! Knows how bundles name each other, and which version is meant. Reads folders and files itself; of installed
-//! bundles it knows names, versions and digests, and asks whoever has them for the bundle.
+//! bundles it knows names, versions and digests, and asks anyone who has them for the bundle.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

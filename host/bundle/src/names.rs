@@ -169,7 +169,7 @@ impl FromStr for DataFiles {
 pub(super) fn mount_path(text: &str) -> Result<String, Invalid> {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     let rest = text.strip_prefix('/');
-    // It is shown to whoever is asked to grant it, and must not push anything else out of their sight.
+    // It is shown to anyone who is asked to grant it, and must not push anything else out of their sight.
     if text.len() <= MOUNT_BYTES_MAX
         && !text.chars().any(|c| c.is_control() || c.is_whitespace())
         && rest.is_some_and(|rest| rest.is_empty() || rest.split('/').all(plain))

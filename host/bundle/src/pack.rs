@@ -1,7 +1,7 @@
 //! One file for one bundle: a plain tar of exactly what the bundle's digest covers. The same bundle gives the
 //! same bytes.
 //!
-//! Knows the form. Reading is of untrusted bytes: it hands out names and bytes, and whoever makes a bundle of
+//! Knows the form. Reading is of untrusted bytes: it hands out names and bytes, and anyone who makes a bundle of
 //! them checks everything else.
 
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ pub fn unpack(bytes: &[u8]) -> Result<BTreeMap<String, Bytes>, Invalid> {
         let mut entry = entry.map_err(broken)?;
         let path = plain_path(&entry.path_bytes())?;
         if entry.header().entry_type() != EntryType::Regular {
-            return Err(Invalid::new(format!("holds {}, which is no regular file", quote(&path))));
+            return Err(Invalid::new(format!("holds {}, which is not a regular file", quote(&path))));
         }
         if files.last_key_value().is_some_and(|(last, _)| *last >= path) {
             return Err(Invalid::new(format!("holds {} twice, or out of order", quote(&path))));

@@ -22,7 +22,7 @@ pub struct BundleSet {
 
 impl BundleSet {
     /// The set of these bundles. The same bundle twice counts once. Uses by path are not followed:
-    /// whoever kept the bundles kept those too.
+    /// anyone who kept the bundles kept those too.
     ///
     /// # Errors
     /// If one name stands for two different bundles, or a bundle used by name is missing or of

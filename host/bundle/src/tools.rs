@@ -1,6 +1,6 @@
 //! Which of the tools at hand a session gets, and under what names.
 //!
-//! Knows names and who brings them. Does not call components: whoever listed their tools hands the
+//! Knows names and who brings them. Does not call components: anyone who listed their tools hands the
 //! list in. Names here only select; what a tool may do is decided by grants.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use rewake_toml::{Error, Invalid, Problem, SourceText, nearest, quote, quote_all
 pub enum ToolPick {
     /// `name` or `scope/name:tool`, perhaps under another name.
     One {
-        /// Whose; none means whoever brings it.
+        /// Whose; none means anyone who brings it.
         bundle: Option<Name>,
         /// The name it is listed under.
         tool: String,

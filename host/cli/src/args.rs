@@ -1,9 +1,8 @@
 //! The command line: what can be asked of the program. Checks forms only; nothing is opened here.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use rewake_bundle::Locator;
 use rewake_core::fact;
@@ -12,6 +11,7 @@ use rewake_core::money::Usd;
 
 use crate::bundle::BundleCommand;
 use crate::exit::{self, Failure};
+use crate::forms::{LOCATOR, locator, session};
 use crate::workspace::WorkspaceCommand;
 
 /// Runs AI agents as sandboxed WASI components, durably.
@@ -50,7 +50,7 @@ pub(crate) enum Command {
         /// What it says from now on: `-` reads standard input
         text: String,
     },
-    /// Take back a message that waits in a session's inbox
+    /// Cancel a message that waits in a session's inbox
     Cancel {
         #[command(flatten)]
         about: About,
@@ -121,7 +121,7 @@ pub(crate) struct Run {
     /// The bundle whose agent runs (not with --session): a folder with a bundle.toml, a packed file, or
     /// scope/name@version of an installed one; then what to tell it: `-` reads standard input. Without a
     /// message, at a terminal, the session is one to talk to: /help there says how. Elsewhere, or with --json,
-    /// a new session is made and not run, and one that is there goes on with what is open
+    /// a new session is made and not run, and one that is there continues with what is open
     #[arg(value_name = "BUNDLE] [MESSAGE", num_args = 0..=2, required_unless_present = "session")]
     words: Vec<OsString>,
     /// A further bundle whose tools and hooks the session gets; can be repeated
@@ -184,7 +184,7 @@ impl Run {
             },
         };
         if self.key.is_some() && message.is_none() {
-            return Err(Failure::Usage("--key is a message's: there is none".into()));
+            return Err(Failure::Usage("--key requires a message".into()));
         }
         if words.next().is_some() {
             return Err(Failure::Usage(
@@ -300,34 +300,6 @@ fn kinds(text: &str) -> Result<String, String> {
     }
     let names: Vec<&str> = fact::KINDS.iter().map(|(kind, _)| *kind).collect();
     Err(format!("no entry has this type; there are {} and custom.…", names.join(", ")))
-}
-
-/// How a bundle is named, wherever it is.
-pub(crate) const LOCATOR: Located = Located;
-
-/// Reads a [`Locator`]; paths need not be UTF-8.
-#[derive(Clone, Copy)]
-pub(crate) struct Located;
-
-impl TypedValueParser for Located {
-    type Value = Locator;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Locator, clap::Error> {
-        OsStringValueParser::new().try_map(|text| locator(&text)).parse_ref(command, arg, value)
-    }
-}
-
-fn locator(text: &OsStr) -> Result<Locator, String> {
-    Locator::parse(text).map_err(|invalid| invalid.to_string())
-}
-
-pub(crate) fn session(text: &str) -> Result<SessionId, String> {
-    SessionId::parse(text).map_err(|bad| format!("{bad}; `rewake sessions` lists them"))
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Lets go of everything, in good order.
+    /// Unloads everything, in good order.
     pub(crate) async fn close(self) {
         self.host.shut_down().await;
         drop(self.host);
@@ -158,7 +158,7 @@ impl Places {
         format!("{line} {rest}")
     }
 
-    /// The command line that takes a session up again.
+    /// The command line that loads a session again.
     pub(crate) fn resume(&self, id: &SessionId) -> String {
         self.hint(&format!("run --session {id}"))
     }
@@ -167,7 +167,7 @@ impl Places {
     fn check(&self) -> Result<(), Failure> {
         if self.data.exists() && !self.data.is_dir() {
             let data = self.data.display();
-            return Err(Failure::Usage(format!("{data} is no folder; name the data folder with --data")));
+            return Err(Failure::Usage(format!("{data} is not a folder; name the data folder with --data")));
         }
         Ok(())
     }

@@ -74,7 +74,9 @@ pub(crate) async fn doctor(places: &Places) -> Result<Outcome, Failure> {
     out.flush()?;
     let is_bad = running.iter().any(|seen| seen.state == State::Bad);
     if is_bad {
-        return Err(Failure::Machine("sessions cannot run here until what is marked `bad` is mended".into()));
+        return Err(Failure::Machine(
+            "fix the items marked `bad` first: sessions cannot run here until then".into(),
+        ));
     }
     Ok(Outcome::Done)
 }
@@ -104,7 +106,7 @@ fn data_folder(places: &Places) -> Seen {
         }
         Err(error) => Seen::bad(WHAT, format!("{shown}: {error}"), "name another one with --data"),
         Ok(meta) if !meta.is_dir() => {
-            Seen::bad(WHAT, format!("{shown} is no folder"), "name another one with --data")
+            Seen::bad(WHAT, format!("{shown} is not a folder"), "name another one with --data")
         }
         Ok(meta) if meta.permissions().mode() & 0o022 != 0 => Seen::bad(
             WHAT,

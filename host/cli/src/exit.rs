@@ -19,7 +19,7 @@ Exit codes:
     5  the turn waits: for an answer (`rewake answer`), a message or a time
     6  the session takes no step here (a fault), or has ended
     7  verify, replay or `bundle test` found a difference
-  130  left by Ctrl-C; the session goes on with `rewake run --session`
+  130  left by Ctrl-C; resume it with `rewake run --session`
   143  left in good order because of SIGTERM or SIGHUP; the same holds
 
 Environment:
@@ -86,8 +86,8 @@ pub(crate) enum Failure {
     /// The machine cannot.
     #[error("{0}")]
     Machine(String),
-    /// A journal cannot be read back.
-    #[error("{session}: the journal cannot be read back: {corrupt}. See `rewake verify {session}`")]
+    /// A journal cannot be replayed.
+    #[error("{session}: the journal cannot be replayed: {corrupt}. See `rewake verify {session}`")]
     Corrupt {
         /// The session.
         session: String,

@@ -8,10 +8,9 @@ use rewake_runtime::{Approval, NewSession};
 use rewake_text::one_line;
 
 use crate::data::{Opened, Places};
-use crate::describe;
 use crate::exit::Failure;
 use crate::out::{is_attended, note};
-use crate::run::operator;
+use crate::sending::operator;
 
 /// Characters of an author's reason.
 const WHY_CHARS_MAX: usize = 200;
@@ -86,7 +85,7 @@ pub(crate) fn withheld(created: &Created) -> Vec<String> {
     for component in &created.components {
         let granted = component.grants.describe();
         let missing = component.asks.describe().into_iter().filter(|ask| !granted.contains(ask));
-        lines.extend(missing.map(|ask| format!("{} asks for {ask}", describe::component(component))));
+        lines.extend(missing.map(|ask| format!("{} asks for {ask}", component.full_name())));
     }
     lines
 }

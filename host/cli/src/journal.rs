@@ -11,11 +11,15 @@ use rewake_core::error::Corrupt;
 use rewake_core::fact::{Fact, Question};
 use rewake_core::ids::{Head, SessionId};
 use rewake_core::session::Session;
-use rewake_runtime::host;
+use rewake_runtime::{HostError, host};
 use rewake_store::{Store, StoreError};
+use rewake_wire::Fault;
 use tokio::time::{Instant, sleep_until};
 
+use crate::data::Places;
+use crate::describe;
 use crate::exit::Failure;
+use crate::out::note;
 
 /// Entries read at once.
 const PAGE: u32 = 500;
@@ -150,7 +154,19 @@ pub(crate) fn not_there(id: &SessionId) -> Failure {
     StoreError::NotFound(format!("session {id}")).into()
 }
 
-/// The failure of a journal that cannot be read back.
+/// The failure of a journal that cannot be replayed.
 pub(crate) fn corrupt(id: &SessionId, corrupt: Corrupt) -> Failure {
     Failure::Corrupt { session: id.to_string(), corrupt }
+}
+
+/// A session that takes no step: its report, and the way out.
+pub(crate) fn faulted(places: &Places, id: &SessionId, fault: Fault) -> Failure {
+    for line in describe::fault(&fault) {
+        note(&line);
+    }
+    if fault.reason == "corrupt" {
+        note(&format!("`rewake verify {id}` shows which entries are intact"));
+    }
+    note(&format!("once its cause is gone, let it try again: {}", places.hint(&format!("clear-fault {id}"))));
+    HostError::Faulted { session: id.clone(), fault: Box::new(fault) }.into()
 }

@@ -16,7 +16,7 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// Characters of the line that says what is being done.
 const STATUS_CHARS_MAX: usize = 70;
 
-/// Whether a line on standard error says what is being done, for whoever writes next.
+/// Whether a line on standard error says what is being done, for anyone who writes next.
 static HAS_STATUS: AtomicBool = AtomicBool::new(false);
 /// Who shows what is said on standard error, while the terminal is somebody's to draw on.
 static DIVERSION: Mutex<Option<UnboundedSender<String>>> = Mutex::new(None);
@@ -137,7 +137,7 @@ pub(crate) fn divert(to: Option<UnboundedSender<String>>) {
     *DIVERSION.lock().unwrap_or_else(PoisonError::into_inner) = to;
 }
 
-/// Standard error, for diagnostics; or whoever shows it meanwhile.
+/// Standard error, for diagnostics; or anyone who shows it meanwhile.
 pub(crate) struct Diagnostics;
 
 impl io::Write for Diagnostics {

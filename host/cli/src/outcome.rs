@@ -18,7 +18,7 @@ pub(crate) struct Watch {
     row: Option<u64>,
     /// The turn it belongs to.
     turn: Option<u32>,
-    /// The open turn, 0 if there is none; for whoever wants to interrupt it.
+    /// The open turn, 0 if there is none; for anyone who wants to interrupt it.
     open: Arc<AtomicU32>,
     /// How the turn ended.
     end: Option<Outcome>,
@@ -73,7 +73,7 @@ impl Watch {
         self.rejected.as_deref()
     }
 
-    /// The row, if it was not taken in yet.
+    /// The row, if it was not accepted yet.
     pub(crate) fn untaken(&self) -> Option<u64> {
         self.row.filter(|_| self.turn.is_none() && self.rejected.is_none())
     }

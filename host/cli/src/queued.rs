@@ -1,5 +1,5 @@
-//! What waits in a session's inbox: `edit` and `cancel`, and what `show` lists of it. Takes no session up: whoever
-//! runs it finds what was sent, and else whoever goes on with it.
+//! What waits in a session's inbox: `edit` and `cancel`, and what `show` lists of it. Loads no session: whoever
+//! runs it finds what was sent, and else anyone who continues with it.
 
 use rewake_core::command::{Command, Row};
 use rewake_core::ids::SessionId;
@@ -15,7 +15,7 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::not_there;
 use crate::out::note;
-use crate::run::{insist, read_message, sender};
+use crate::sending::{insist, read_message, sender};
 
 /// Characters of a message that are listed.
 const TEXT_CHARS_MAX: usize = 160;
@@ -33,7 +33,7 @@ pub(crate) async fn edit(places: &Places, about: &About, text: String) -> Result
 /// `rewake cancel`.
 pub(crate) async fn cancel(places: &Places, about: &About) -> Result<Outcome, Failure> {
     send(places, about, Command::Cancel { target: about.n }).await?;
-    note(&format!("message {} of {} is taken back: it will not be told", about.n, about.id));
+    note(&format!("canceled message {} of {}", about.n, about.id));
     Ok(Outcome::Done)
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn lines(places: &Places, id: &SessionId, session: &Session, rows: &[
     let is_new = |row: &&Row| !session.taken.contains(row.n);
     let others = rows.iter().filter(is_control).filter(is_new).count() as u64;
     if others > 0 {
-        lines.push(format!("{} not taken in yet", describe::count(others, "control", "controls")));
+        lines.push(format!("{} not accepted yet", describe::count(others, "control", "controls")));
     }
     lines
 }

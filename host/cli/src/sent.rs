@@ -91,7 +91,8 @@ fn message_lines(message: &Message, number: usize) -> Vec<(Style, String)> {
                 lines.extend(indented(&format!("→ {name} [{id}] {input}")))
             }
             Content::ToolResult { id, outcome, parts, context } => {
-                let mut text = format!("← [{id}] {}: {}", outcome_word(*outcome), describe::parts(parts));
+                let mut text =
+                    format!("← [{id}] {}: {}", describe::outcome_word(*outcome), describe::parts(parts));
                 for said in context {
                     text.push_str(&format!("\na hook says: {said}"));
                 }
@@ -100,16 +101,6 @@ fn message_lines(message: &Message, number: usize) -> Vec<(Style, String)> {
         }
     }
     lines
-}
-
-fn outcome_word(outcome: rewake_wire::Outcome) -> &'static str {
-    match outcome {
-        rewake_wire::Outcome::Ok => "ok",
-        rewake_wire::Outcome::Error => "error",
-        rewake_wire::Outcome::Denied => "denied",
-        rewake_wire::Outcome::TimedOut => "timed out",
-        rewake_wire::Outcome::Unknown => "unknown",
-    }
 }
 
 fn indented(text: &str) -> Vec<(Style, String)> {

@@ -1,6 +1,6 @@
 //! `rewake show`: one session, from its row, its inbox and its journal. Loads nothing.
 
-use rewake_core::fact::{Created, Provider, ToolPin};
+use rewake_core::fact::{ComponentPin, Created, Provider, ToolPin};
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_sandbox::workspace;
@@ -82,7 +82,7 @@ fn broken(places: &Places, id: &SessionId, summary: &SessionSummary, standing: &
         sections.push(("fault", lines));
     }
     if let Some(corrupt) = &standing.corrupt {
-        let line = format!("cannot be read back: {corrupt}; what follows is of the entries before it");
+        let line = format!("cannot be replayed: {corrupt}; below is the state before that entry");
         sections.push(("journal", vec![line]));
     }
     sections
@@ -115,7 +115,7 @@ fn doing(places: &Places, id: &SessionId, standing: &Standing, is_faulted: bool)
             }
             // One that is broken does not.
             None if standing.corrupt.is_none() && !is_faulted => {
-                sections.push(("goes on", vec![places.resume(id)]));
+                sections.push(("resume", vec![places.resume(id)]));
             }
             None => {}
         }
@@ -135,7 +135,7 @@ fn approval(session: &Session, created: &Created) -> Vec<Section> {
             [] => "nothing".to_owned(),
             left => left.join(", "),
         };
-        (*now != pin.grants).then(|| format!("{} has now {left}", describe::component(pin)))
+        (*now != pin.grants).then(|| format!("{} has now {left}", pin.full_name()))
     });
     vec![
         ("approved", approved.collect()),
@@ -154,7 +154,7 @@ fn created_line(summary: &SessionSummary, created: Option<&Created>) -> String {
 /// What it runs with.
 fn pins(created: &Created) -> Vec<Section> {
     let component = |index: u32| {
-        created.components.get(index as usize).map_or_else(|| "?".to_owned(), describe::component)
+        created.components.get(index as usize).map_or_else(|| "?".to_owned(), ComponentPin::full_name)
     };
     let provider = |tool: &ToolPin| match (tool.component, tool.by) {
         (Some(index), _) => component(index),
@@ -170,8 +170,8 @@ fn pins(created: &Created) -> Vec<Section> {
     let bundles =
         bundles.map(|pin| vec![pin.name.clone(), pin.version.clone(), format!("blake3:{}", pin.digest)]);
     let components = created.components.iter();
-    let components = components
-        .map(|pin| vec![describe::component(pin), pin.kind.to_string(), format!("blake3:{}", pin.digest)]);
+    let components =
+        components.map(|pin| vec![pin.full_name(), pin.kind.to_string(), format!("blake3:{}", pin.digest)]);
     let tools =
         created.tools.iter().map(|pin| vec![pin.name.clone(), pin.effect.as_str().to_owned(), provider(pin)]);
     let hooks = created.hooks.iter().map(|pin| {

@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     pub(crate) resume: String,
 }
 
-/// Takes signals from now on, and says when the session is to be let go of.
+/// Takes signals from now on, and says when the session is to be unloaded.
 pub(crate) fn watch(asked: Asked) -> Result<mpsc::Receiver<Outcome>, Failure> {
     let open = |kind| signal(kind).map_err(|error| Failure::io("listening for signals", error));
     let interrupt = open(SignalKind::interrupt())?;
@@ -53,7 +53,7 @@ async fn listen(
             Some(()) = interrupt.recv() => {
                 presses += 1;
                 if presses > 1 {
-                    note(&format!("left; `{}` goes on", asked.resume));
+                    note(&format!("left; resume with `{}`", asked.resume));
                     std::process::exit(i32::from(exit::LEFT));
                 }
                 if let Some(outcome) = asked.interrupt().await {

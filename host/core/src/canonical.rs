@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Strict)?;
             if values.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object")));
+                return Err(A::Error::custom(format!("the key {key:?} is twice in one object")));
             }
             values.insert(key, value);
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn doubled_keys_and_trailing_text_are_refused() {
-        assert!(digest(r#"{"a":1,"a":2}"#).unwrap_err().contains("\"a\" stands twice"));
+        assert!(digest(r#"{"a":1,"a":2}"#).unwrap_err().contains("\"a\" is twice"));
         assert!(digest(r#"{"x":{"a":1,"a":2}}"#).is_err());
         assert!(digest("{} {}").is_err());
         assert!(digest("{").is_err());

@@ -86,7 +86,7 @@ impl Command {
                 within("bytes of a question's id", question.len(), limits::ID_BYTES_MAX)?;
                 if serde_json::from_str::<serde::de::IgnoredAny>(value).is_err() {
                     return Err(Refusal::Conflict(
-                        "the answer is no JSON; a text must stand in double quotes".into(),
+                        "the answer is not JSON; a text must stand in double quotes".into(),
                     ));
                 }
                 within("bytes of an answer", value.len(), limits::MESSAGE_BYTES_MAX)
@@ -96,7 +96,7 @@ impl Command {
         }
     }
 
-    /// The row that it changes, takes back or promotes: a message that was not taken in yet.
+    /// The row that it changes, cancels or promotes: a message that was not accepted yet.
     pub fn target(&self) -> Option<u64> {
         match self {
             Command::Edit { target, .. } | Command::Cancel { target } | Command::Promote { target, .. } => {
@@ -119,7 +119,7 @@ pub struct Target {
     pub sender: Sender,
     /// It is a message, and nothing else.
     pub is_message: bool,
-    /// A cancellation of it stands in the inbox, taken in or not.
+    /// A cancellation of it stands in the inbox, accepted or not.
     pub is_canceled: bool,
     /// It is in an entry.
     pub is_taken: bool,
@@ -134,7 +134,7 @@ impl Target {
         let n = self.n;
         if !self.is_message {
             return Err(Refusal::Conflict(format!(
-                "command {n} is no message; only messages can be changed, taken back or promoted"
+                "command {n} is not a message; only messages can be changed, canceled or promoted"
             )));
         }
         if !may_change(by, &self.sender) {
@@ -143,14 +143,14 @@ impl Target {
             )));
         }
         match (self.is_canceled, self.is_taken) {
-            (true, _) => Err(Refusal::Conflict(format!("message {n} was taken back already"))),
+            (true, _) => Err(Refusal::Conflict(format!("message {n} was canceled already"))),
             (false, true) => Err(Refusal::Delivered { n }),
             (false, false) => Ok(()),
         }
     }
 }
 
-/// Whether one may change, take back or promote a message of another: operators may, and who sent it.
+/// Whether one may change, cancel or promote a message of another: operators may, and who sent it.
 pub(crate) fn may_change(by: &Sender, of: &Sender) -> bool {
     by == of || matches!(by, Sender::Operator(_))
 }

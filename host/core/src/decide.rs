@@ -41,7 +41,7 @@ pub enum Input {
         /// Who.
         by: Sender,
     },
-    /// The host lets go of it in good order.
+    /// The host unloads it in good order.
     Unload {
         /// `idle`, `shutdown`.
         why: String,
@@ -67,7 +67,7 @@ pub struct LoadInput {
     pub folded: u64,
     /// Snapshots that could not be used, and why.
     pub rejected: Vec<(u64, String)>,
-    /// Why the host that ran it takes it up again without having let go of it in good order: `lease`,
+    /// Why the host that ran it loads it again without having unloaded it in good order: `lease`,
     /// `store`. Its process has lived on.
     pub again: Option<String>,
 }

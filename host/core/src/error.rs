@@ -6,9 +6,9 @@ use thiserror::Error;
 
 use crate::ids::Head;
 
-/// An id that is none.
+/// An invalid id.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{given:?} is no id: it must be {prefix}… with letters and digits")]
+#[error("{given:?} is not an id: it must be {prefix}… with letters and digits")]
 pub struct BadId {
     /// What was given, cut.
     pub given: String,
@@ -39,12 +39,12 @@ pub enum Refusal {
     #[error("{0}")]
     Conflict(String),
     /// The message that the command is about is in the journal already.
-    #[error("message {n} was delivered already; it can no longer be changed or taken back. Send another one")]
+    #[error("message {n} was delivered already; it can no longer be changed or canceled. Send another one")]
     Delivered {
         /// Its row in the inbox.
         n: u64,
     },
-    /// Whoever sent the command may not do that.
+    /// Anyone who sent the command may not do that.
     #[error("{0}")]
     Forbidden(String),
     /// A step asked for something that its session's rules forbid: a bug of the host.

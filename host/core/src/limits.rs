@@ -10,13 +10,13 @@ pub const PAYLOAD_INLINE_BYTES_MAX: usize = 64 << 10;
 /// Untaken messages in a session's inbox; a sender may have a quarter of them.
 pub const INBOX_ROWS_MAX: usize = 1_000;
 /// Untaken rows of one sender and one kind of control (answers, interrupts, stops, edits, cancellations, promotions)
-/// in a session's inbox, beside its messages: whoever has filled an inbox can still stop what fills it.
+/// in a session's inbox, beside its messages: anyone who has filled an inbox can still stop what fills it.
 pub const INBOX_CONTROLS_MAX: usize = 64;
 /// Bytes of a message's parts.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Messages that one turn takes in together.
+/// Messages that one turn accepts together.
 pub const BATCH_MESSAGES_MAX: usize = 32;
-/// Bytes of the messages that one turn takes in together; a single one always fits.
+/// Bytes of the messages that one turn accepts together; a single one always fits.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
 /// Questions that one step asks.
 pub const QUESTIONS_MAX: usize = 16;

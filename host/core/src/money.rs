@@ -66,7 +66,7 @@ impl fmt::Display for Usd {
 
 /// Why a text is no amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no amount in USD: write a number such as 2.50, with at most 9 decimals")]
+#[error("{0:?} is not an amount in USD: write a number such as 2.50, with at most 9 decimals")]
 pub struct NoAmount(String);
 
 /// Reads `2`, `2.5` or `$2.50`.

@@ -22,7 +22,7 @@ pub struct OpenCall {
     pub retries: u32,
     /// Of them, those that count against the limit.
     pub tries_counted: u32,
-    /// Its next attempt does not count: it was let go of in good order.
+    /// Its next attempt does not count: it was unloaded in good order.
     pub excused: bool,
     /// The step was run again since its newest attempt: nobody will hear what came of that.
     #[serde(default)]

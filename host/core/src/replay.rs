@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::entry::Entry;
 use crate::error::Mismatch;
-use crate::fact::{Fact, HookVerdict, Observed, QuestionAsked, UserAnswer};
+use crate::fact::{Fact, Observed, QuestionAsked, UserAnswer};
 use crate::money::Usd;
 
 /// The recorded part of a step.
@@ -22,6 +22,17 @@ pub struct Replay {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     entries: Vec<Arc<Entry>>,
+}
+
+/// How far a call got before its host died or unloaded the session.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// It was not started.
+    Fresh,
+    /// It has this start and no end: it may have been performed.
+    Open(&'a Arc<Entry>),
+    /// It has this end.
+    Ended(&'a Arc<Entry>),
 }
 
 impl Replay {
@@ -138,8 +149,8 @@ impl Recorded {
     }
 
     /// Its first entry.
-    pub fn first(&self) -> Option<&Entry> {
-        self.entries.first().map(AsRef::as_ref)
+    pub fn first(&self) -> Option<&Arc<Entry>> {
+        self.entries.first()
     }
 
     /// The function whose call it records.
@@ -156,26 +167,29 @@ impl Recorded {
         }
     }
 
+    /// How far the use at `index` got, or a call that has no uses (index 0); or the hook that judges it.
+    pub fn progress(&self, index: u32, hook: Option<u32>) -> Progress<'_> {
+        let (start, end) = match hook {
+            None => (self.started(index), self.ended(index)),
+            Some(hook) => (self.asked(index, hook), self.judged(index, hook)),
+        };
+        match (start, end) {
+            (_, Some(end)) => Progress::Ended(end),
+            (Some(start), None) => Progress::Open(start),
+            (None, None) => Progress::Fresh,
+        }
+    }
+
     /// The start of the use at `index`, or of a call that is none of many.
-    pub fn started(&self, index: u32) -> Option<&Entry> {
+    pub fn started(&self, index: u32) -> Option<&Arc<Entry>> {
         self.at(index).find(|entry| {
             matches!(entry.fact, Fact::ToolStarted(_) | Fact::ModelStarted(_) | Fact::HttpStarted(_))
         })
     }
 
     /// The end of the use at `index`, or of a call that is none of many.
-    pub fn ended(&self, index: u32) -> Option<&Entry> {
-        self.at(index).find(|entry| {
-            matches!(
-                entry.fact,
-                Fact::ToolCompleted(_)
-                    | Fact::ToolLost(_)
-                    | Fact::ModelCompleted(_)
-                    | Fact::ModelLost(_)
-                    | Fact::HttpCompleted(_)
-                    | Fact::HttpLost(_)
-            )
-        })
+    pub fn ended(&self, index: u32) -> Option<&Arc<Entry>> {
+        self.at(index).find(|entry| ends_call(&entry.fact) && !matches!(entry.fact, Fact::HookVerdict(_)))
     }
 
     /// The most that the newest attempt of a call to a model can cost.
@@ -189,7 +203,7 @@ impl Recorded {
     }
 
     /// The start of a hook on the use at `index`.
-    pub fn asked(&self, index: u32, hook: u32) -> Option<&Entry> {
+    pub fn asked(&self, index: u32, hook: u32) -> Option<&Arc<Entry>> {
         self.at(index).find(|entry| matches!(&entry.fact, Fact::HookStarted(body) if body.hook == hook))
     }
 
@@ -201,12 +215,9 @@ impl Recorded {
         })
     }
 
-    /// A hook's verdict on the use at `index`, and its seq.
-    pub fn verdict(&self, index: u32, hook: u32) -> Option<(u64, &HookVerdict)> {
-        self.at(index).find_map(|entry| match &entry.fact {
-            Fact::HookVerdict(body) if body.hook == hook => Some((entry.seq, body)),
-            _ => None,
-        })
+    /// A hook's verdict on the use at `index`.
+    pub fn judged(&self, index: u32, hook: u32) -> Option<&Arc<Entry>> {
+        self.at(index).find(|entry| matches!(&entry.fact, Fact::HookVerdict(body) if body.hook == hook))
     }
 
     /// The question to people about the use at `index`.
@@ -225,7 +236,30 @@ impl Recorded {
         })
     }
 
-    fn at(&self, index: u32) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().map(AsRef::as_ref).filter(move |entry: &&Entry| entry.place.index == index)
+    /// Whether nothing is recorded: the call is live.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
+
+    fn at(&self, index: u32) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.iter().filter(move |entry| entry.place.index == index)
+    }
+}
+
+/// Whether a fact is the end of a call: nothing of it is performed after it. Some calls have no start; recording
+/// them is all there is to do.
+pub fn ends_call(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::ToolCompleted(_)
+            | Fact::ToolLost(_)
+            | Fact::ModelCompleted(_)
+            | Fact::ModelLost(_)
+            | Fact::HttpCompleted(_)
+            | Fact::HttpLost(_)
+            | Fact::HookVerdict(_)
+            | Fact::AgentMessage(_)
+            | Fact::AgentTitle(_)
+            | Fact::Custom(_)
+    )
 }

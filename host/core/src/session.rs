@@ -34,17 +34,17 @@ pub struct Session {
     pub title: Option<String>,
     /// Which inbox rows are in the journal.
     pub taken: Taken,
-    /// What messages that are not taken in say since they were edited, by row.
+    /// What messages that are not accepted say since they were edited, by row.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub edits: BTreeMap<u64, Vec<Part>>,
-    /// Messages that are not taken in and each open a turn ahead of the others, by row; the next one comes last.
+    /// Messages that are not accepted and each open a turn ahead of the others, by row; the next one comes last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub promoted: Vec<u64>,
     /// Turns opened so far.
     pub turns: u32,
     /// The open turn.
     pub turn: Option<Turn>,
-    /// Taken in and not yet given to a step.
+    /// Accepted and not yet given to a step.
     pub pending: StepInput,
     /// What the last completed step saved.
     pub saved: Option<StateRef>,
@@ -60,7 +60,8 @@ pub struct Session {
     /// What components may use, where it is less than what was pinned.
     #[serde(default)]
     pub grants: BTreeMap<u32, Grants>,
-    /// The workspace's tree by the newest import since it was last loaded: whoever loads it sees to it that it is
+    /// The workspace's tree by the newest import since it was last loaded:
+    /// the host that loads it puts it in place, if it is not
     /// in place.
     #[serde(default)]
     pub imported: Option<Digest>,
@@ -213,7 +214,7 @@ pub struct Step {
     pub reruns: u32,
     /// It added an entry since it was last run.
     pub progressed: bool,
-    /// Its next re-run does not count: it was let go of in good order.
+    /// Its next re-run does not count: it was unloaded in good order.
     pub excused: bool,
 }
 

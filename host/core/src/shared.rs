@@ -1,5 +1,5 @@
 //! Lists of what is shared, in a snapshot: as the things themselves. (Serde's own way is a feature that would build
-//! every crate on serde anew.)
+//! every crate on serde again.)
 
 use std::sync::Arc;
 

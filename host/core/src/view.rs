@@ -43,7 +43,7 @@ pub fn summary(session: &Session) -> SessionSummary {
     }
 }
 
-/// A message that is not taken in yet, as it would be now.
+/// A message that is not accepted yet, as it would be now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
     /// Its row in the inbox.
@@ -59,7 +59,7 @@ pub struct Waiting {
 }
 
 /// The messages of an inbox that wait, in the order in which they are told: as they come out once every row about
-/// them is taken in. `rows`: the untaken ones, by number.
+/// them is accepted. `rows`: the untaken ones, by number.
 pub fn waiting(session: &Session, rows: &[Row]) -> Vec<Waiting> {
     let rows = || rows.iter().filter(|row| !session.taken.contains(row.n));
     let mut edits: BTreeMap<u64, &[Part]> =

@@ -245,7 +245,7 @@ fn server_name(target: &Target) -> Result<ServerName<'static>, Unreached> {
         Host::Ipv4(address) => Ok(ServerName::from(IpAddr::V4(*address))),
         Host::Ipv6(address) => Ok(ServerName::from(IpAddr::V6(*address))),
         Host::Domain(name) => ServerName::try_from(name.clone()).map_err(|_| {
-            Unreached::Failed(format!("{} is no name that a certificate can have", target.origin()))
+            Unreached::Failed(format!("{} is not a name that a certificate can have", target.origin()))
         }),
     }
 }

@@ -33,8 +33,8 @@ pub(crate) fn read(
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let shown = cut(name, 64);
-        let name =
-            HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{shown:?} is no header's name"))?;
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("{shown:?} is not a header's name"))?;
         if is_the_host_s(&name) {
             return Err(format!("the header {shown:?} is the host's to set"));
         }
@@ -60,7 +60,7 @@ fn is_the_host_s(name: &HeaderName) -> bool {
 
 /// Sets what the host sets.
 pub(crate) fn complete(headers: &mut HeaderMap, authority: &str) -> Result<(), String> {
-    let host = HeaderValue::from_str(authority).map_err(|_| "the host's name is no header's value")?;
+    let host = HeaderValue::from_str(authority).map_err(|_| "the host's name is not a header's value")?;
     headers.insert(HOST, host);
     headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
     Ok(())
@@ -72,7 +72,7 @@ pub(crate) fn add_secret(headers: &mut HeaderMap, name: &str, value: &str) -> Re
     if !can_carry_secret(name) {
         return Err(format!("the header {name:?} cannot carry a secret"));
     }
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the secret's header is no header")?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the secret's header is not a header")?;
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| "the secret's value has characters that no header may have".to_owned())?;
     value.set_sensitive(true);

@@ -121,7 +121,7 @@ impl Egress {
     /// Over the machine's network, trusting these authorities beside those that are built in.
     ///
     /// # Errors
-    /// One of them is none, or TLS cannot be done at all.
+    /// One of them is invalid, or TLS cannot be done at all.
     pub fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
         Ok(Egress { network: Arc::new(Machine), limits, tls: trust::tls(authorities)? })
     }
@@ -142,7 +142,7 @@ impl Egress {
         Ok(permit.grant)
     }
 
-    /// Sends a request and follows its redirects, each granted anew.
+    /// Sends a request and follows its redirects, each granted again.
     ///
     /// # Errors
     /// It is not granted, or there is no response within its bounds.
@@ -168,7 +168,7 @@ impl Egress {
 }
 
 fn method(text: &str) -> Result<Method, HttpFailure> {
-    Method::from_bytes(text.as_bytes()).map_err(|_| failed(format!("{:?} is no method", cut(text, 16))))
+    Method::from_bytes(text.as_bytes()).map_err(|_| failed(format!("{:?} is not a method", cut(text, 16))))
 }
 
 fn guest_headers(pass: &Pass<'_>, call: &HttpCall) -> Result<HeaderMap, HttpFailure> {
@@ -235,7 +235,7 @@ impl Journey<'_> {
         headers::complete(&mut headers, &target.authority()).map_err(failed)?;
         if self.is_home {
             if let Some(key) = self.pass.key {
-                let key = key.parse().map_err(|_| failed("the idempotency key is no header's value"))?;
+                let key = key.parse().map_err(|_| failed("the idempotency key is not a header's value"))?;
                 headers.insert(IDEMPOTENCY_KEY, key);
             }
             if let Some(secret) = &permit.grant.secret {

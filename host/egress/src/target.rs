@@ -30,7 +30,7 @@ pub(crate) struct Permit<'a> {
 /// Grants that a denial names; of more, it says how many.
 const NAMED_MAX: usize = 8;
 
-/// What there is instead, for whoever was denied something else.
+/// What there is instead, for anyone who was denied something else.
 fn what_is_granted(grants: &[HttpGrant]) -> String {
     if grants.is_empty() {
         return "No request is granted".to_owned();

@@ -23,7 +23,7 @@ pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     for (nth, certificate) in (1..).zip(&read) {
         roots
             .add(certificate.clone())
-            .map_err(|error| format!("certificate {nth} of it is none: {error}"))?;
+            .map_err(|error| format!("certificate {nth} of it is invalid: {error}"))?;
     }
     Ok(read)
 }
@@ -31,7 +31,7 @@ pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 /// How TLS is done, trusting these authorities too.
 ///
 /// # Errors
-/// One of them is none, or TLS cannot be done at all.
+/// One of them is invalid, or TLS cannot be done at all.
 pub(super) fn tls(more: &[CertificateDer<'static>]) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for certificate in more {

@@ -52,7 +52,7 @@ pub fn in_force(rules: &Rules, bundle: &str, digest: &Digest, approved: bool, mo
         None if approved => most.clone(),
         None => Grants::default(),
     };
-    // A directory of the host is there only while the rules name it, whoever approved what.
+    // A directory of the host is there only while the rules name it, anyone who approved what.
     grants.fs.retain_mut(|grant| match &grant.source {
         FsSource::Host(name) => match rules.dirs.get(name) {
             Some(dir) => {

@@ -20,9 +20,4 @@ impl Budget {
     pub(crate) fn of(session: &Session) -> Budget {
         Budget { committed: session.committed(), max_usd: session.max_usd(), asked: session.asked.clone() }
     }
-
-    /// An attempt that could cost `reserved` has cost this, and another one reserves so much.
-    pub(crate) fn next(&mut self, reserved: Usd, cost: Usd, anew: Usd) {
-        self.committed = self.committed.minus(reserved).plus(cost).plus(anew);
-    }
 }

@@ -1,26 +1,19 @@
-//! Tool uses: what is wrong with one before anything is done, what hooks' verdicts come to, and running
-//! the tools of one call side by side.
-
-use std::sync::Arc;
+//! Tool uses: what is wrong with one before anything is done, and running one.
 
 use rewake_bindings::tool;
 use rewake_bindings::types::ToolUse;
 use rewake_core::canonical;
-use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{
-    Class, Ending, Fact, HookEvent, LogLines, Provider, RequestedUse, ToolCompleted, ToolPin,
-};
+use rewake_core::entry::Place;
+use rewake_core::fact::{Class, Ending, HookEvent, LogLines, Provider, RequestedUse, ToolCompleted, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{TOOL_INPUT_BYTES_MAX, cut};
 use rewake_wire::{Outcome, Part};
 
 use crate::context::{Busy, SessionContext};
-use crate::event::{Port, Unrecorded};
-use crate::hooks::{self, Tried};
-use crate::join_all::join_all;
+use crate::hooks::{self, MatchTarget};
 use rewake_policy::grants;
 use rewake_sandbox::convert::part_in;
-use rewake_sandbox::guest::{self, Broken, Ran, Used};
+use rewake_sandbox::guest::{self, Broken, CallResult, Used};
 
 /// A use, checked against the pins.
 pub(crate) struct Planned {
@@ -59,7 +52,7 @@ pub(crate) fn plan(cx: &SessionContext, one: ToolUse, known: Option<Digest>) -> 
         (Some(tool), Ok(_)) => Ok(tool.clone()),
     };
     let matching = |event| match &target {
-        Ok(tool) => hooks::matching(cx, event, &Tried::tool(cx, tool)),
+        Ok(tool) => hooks::matching(cx, event, &MatchTarget::tool(cx, tool)),
         Err(_) => Vec::new(),
     };
     let hooks = matching(HookEvent::PreToolUse);
@@ -100,15 +93,14 @@ impl Planned {
     /// The call to dispatch; none where there is no tool.
     pub(crate) fn call(
         &self,
-        at: usize,
         place: Place,
         start: u64,
         key: String,
         contexts: Vec<String>,
-    ) -> Option<Call> {
+    ) -> Option<ToolCall> {
         let tool = self.target.as_ref().ok()?.clone();
         let component = tool.component?;
-        Some(Call { at, place, start, key, component, tool, input: self.input.clone(), contexts })
+        Some(ToolCall { place, start, key, component, tool, input: self.input.clone(), contexts })
     }
 }
 
@@ -118,8 +110,7 @@ pub(crate) fn refusal(outcome: Outcome, why: &str) -> ToolCompleted {
 }
 
 /// A tool call that is started.
-pub(crate) struct Call {
-    pub(crate) at: usize,
+pub(crate) struct ToolCall {
     place: Place,
     start: u64,
     key: String,
@@ -129,35 +120,10 @@ pub(crate) struct Call {
     contexts: Vec<String>,
 }
 
-/// Runs started calls side by side. Each end is told to the driver by who saw it, so that it is recorded even if
-/// the step is dropped while others run.
-pub(crate) async fn dispatch(
-    cx: &Arc<SessionContext>,
-    port: Port,
-    calls: Vec<Call>,
-) -> Result<Vec<(usize, ToolCompleted)>, Unrecorded> {
-    let calls = calls.into_iter().map(|call| perform_and_tell(cx.clone(), port.clone(), call));
-    join_all(calls.collect()).await
-}
-
-/// Runs one call, and has its end recorded.
-async fn perform_and_tell(
-    cx: Arc<SessionContext>,
-    port: Port,
-    call: Call,
-) -> Result<(usize, ToolCompleted), Unrecorded> {
-    let busy = cx.busy().await;
-    let (completed, logs, _) = perform(&cx, &call, &busy).await;
-    let logs = logs.map(|logs| Draft::system(call.place, Fact::from(logs)));
-    let mut drafts: Vec<Draft> = logs.into_iter().collect();
-    drafts.push(Draft::system(call.place, completed.clone()));
-    port.record(drafts, false).await.map(|_| (call.at, completed))
-}
-
 /// Runs one call; returns how it ended, what was said beside it, and what it took.
 pub(crate) async fn perform(
     cx: &SessionContext,
-    call: &Call,
+    call: &ToolCall,
     busy: &Busy,
 ) -> (ToolCompleted, Option<LogLines>, Used) {
     let component = cx.component(call.component);
@@ -169,7 +135,7 @@ pub(crate) async fn perform(
     };
     let sandbox = cx.sandbox(component, Some(busy.clone()));
     let way_out = cx.way_out(component);
-    let Ran { result, ms, logs, files, http, calls, used } =
+    let CallResult { result, ms, logs, files, http, calls, used } =
         guest::call_tool(&cx.components, component, sandbox, way_out, &call.tool.tool, &call.input, &context)
             .await;
     let (outcome, parts) = match result {

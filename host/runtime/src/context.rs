@@ -63,7 +63,7 @@ pub(crate) struct SessionContext {
 
 impl SessionContext {
     /// Waits until nothing is done any more for a tool or hook that was dropped, for so long at most, and
-    /// says whether that is so. What a disk was asked for cannot be taken back.
+    /// says whether that is so. What a disk was asked for cannot be canceled.
     pub(crate) async fn quiesce(&self) -> bool {
         let is_quiet = tokio::time::timeout(QUIESCE_MAX, self.running.write()).await.is_ok();
         if !is_quiet {

@@ -41,15 +41,15 @@ pub(crate) enum Unrecorded {
     Refused(Refusal),
 }
 
-/// The way to a session's driver.
+/// A handle on a session's driver.
 #[derive(Clone, Debug)]
-pub(crate) struct Port(mpsc::Sender<Event>);
+pub(crate) struct DriverHandle(mpsc::Sender<Event>);
 
-impl Port {
-    /// A port and what comes out of it.
-    pub(crate) fn open() -> (Port, mpsc::Receiver<Event>) {
+impl DriverHandle {
+    /// A handle, and the events that are sent with it.
+    pub(crate) fn open() -> (DriverHandle, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(EVENTS_MAX);
-        (Port(sender), receiver)
+        (DriverHandle(sender), receiver)
     }
 
     /// Records facts, and returns them as entries.
@@ -92,7 +92,7 @@ impl Port {
         answer.await.map_err(|_| Unrecorded::Dropped)
     }
 
-    /// Shows something to whoever follows the session.
+    /// Shows something to anyone who follows the session.
     pub(crate) async fn show(&self, live: Live) {
         let _ = self.0.send(Event::Show(live)).await;
     }
@@ -102,8 +102,8 @@ impl Port {
     }
 }
 
-impl DeltaSink for Port {
+impl DeltaSink for DriverHandle {
     fn show(&self, start: u64, attempt: u32, delta: Delta) -> BoxFuture<'_, ()> {
-        Box::pin(Port::show(self, Live::Delta { start, attempt, delta }))
+        Box::pin(DriverHandle::show(self, Live::Delta { start, attempt, delta }))
     }
 }

@@ -11,7 +11,7 @@ use crate::event::Unrecorded;
 /// Runs all of it, each in a task of its own, and returns what comes of it as it ends. A single one needs no task:
 /// another thread that is woken for it costs more than most calls of a guest.
 ///
-/// What panics is a bug of the host: whoever waits is told that it was dropped, and what it did is settled as lost.
+/// What panics is a bug of the host: anyone who waits is told that it was dropped, and what it did is settled as lost.
 pub(crate) async fn join_all<T, F>(mut work: Vec<F>) -> Result<Vec<T>, Unrecorded>
 where
     T: Send + 'static,

@@ -28,7 +28,7 @@ pub(crate) async fn read(
     let first = u64::from(slice.after) + 1;
     let last = slice.before.map_or(head, |before| u64::from(before).saturating_sub(1).min(head));
     let limit = (slice.limit as usize).min(EVENTS_MAX);
-    // A set: whoever names a million kinds does not have every entry compared with all of them.
+    // A set: anyone who names a million kinds does not have every entry compared with all of them.
     let kinds: HashSet<&str> = slice.kinds.iter().map(String::as_str).collect();
     let mut events = Vec::new();
     let mut bytes = 0;
@@ -122,7 +122,7 @@ fn event(record: Record) -> Event {
         Some(payload) => String::from_utf8_lossy(&payload.bytes).into_owned(),
         None => "null".into(),
     };
-    // What somebody thought better of is not told: what a message says is told once it is taken in, by itself.
+    // What somebody thought better of is not told: what a message says is told once it is accepted, by itself.
     if record.kind == "command.edited" {
         data = untold(&data);
     }

@@ -125,7 +125,7 @@ impl Keeper {
 pub(crate) async fn give_back(store: &dyn Store, lease: &Lease) -> bool {
     let released = store.release(lease).await;
     if let Err(error) = &released {
-        warn!(%error, "the lease was not given back; it ends by itself, or when this process is seen to be gone");
+        warn!(%error, "the lease was not released; it expires, or ends when this process is seen to be gone");
     }
     released.is_ok()
 }

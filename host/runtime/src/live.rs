@@ -39,7 +39,7 @@ pub enum Live {
     /// Nothing is being done, and nothing will be before something comes.
     Idle,
     /// This host no longer runs the session.
-    Gone(Gone),
+    Unloaded(UnloadReason),
 }
 
 /// An entry that is durable, as its followers share it.
@@ -76,8 +76,8 @@ impl Shown {
 
 /// Why a host no longer runs a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// It let go of it in good order.
+pub enum UnloadReason {
+    /// Unload it it in good order.
     Unloaded,
     /// The session ended for good.
     Ended,

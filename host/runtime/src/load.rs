@@ -19,7 +19,7 @@ pub(crate) const PAGE: u32 = 1_000;
 /// Version of a snapshot's bytes.
 pub(crate) const SNAPSHOT_VERSION: u32 = 1;
 
-/// Why a session cannot be read back.
+/// Why a session cannot be replayed.
 #[derive(Debug, Error)]
 pub(crate) enum Unreadable {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! A session that a host runs, as whoever asked for it holds it: to follow it, and to have it let go of.
+//! A session that a host runs, as anyone who asked for it holds it: to follow it, and to have unload it.
 //! What happens to the session is its driver's.
 
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rewake_core::ids::SessionId;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
-use crate::live::{Followers, Gone, Live};
+use crate::live::{Followers, Live, UnloadReason};
 
-/// What a driver is asked about letting go.
+/// A request to a driver to unload its session.
 #[derive(Debug)]
-pub(crate) enum Leave {
+pub(crate) enum UnloadRequest {
     /// Whatever is being done.
     Now {
         /// Why.
@@ -33,10 +33,10 @@ pub struct Loaded {
     pub id: SessionId,
     pub(crate) followers: Followers,
     pub(crate) wake: Arc<Notify>,
-    pub(crate) leave: mpsc::Sender<Leave>,
-    /// It is being let go of: whoever wants it takes it up anew.
-    pub(crate) leaving: Arc<AtomicBool>,
-    pub(crate) gone: watch::Receiver<Option<Gone>>,
+    pub(crate) requests: mpsc::Sender<UnloadRequest>,
+    /// It is being unloaded: a new request loads it again.
+    pub(crate) unloading: Arc<AtomicBool>,
+    pub(crate) reason: watch::Receiver<Option<UnloadReason>>,
 }
 
 impl Loaded {
@@ -45,30 +45,30 @@ impl Loaded {
         self.followers.follow()
     }
 
-    /// Asks for it to be let go of, and waits until it is.
-    pub async fn unload(&self, why: &str) -> Gone {
-        self.leaving.store(true, Ordering::Release);
-        let _ = self.leave.send(Leave::Now { why: why.to_owned() }).await;
-        self.gone().await
+    /// Asks for it to be unloaded, and waits until it is.
+    pub async fn unload(&self, why: &str) -> UnloadReason {
+        self.unloading.store(true, Ordering::Release);
+        let _ = self.requests.send(UnloadRequest::Now { why: why.to_owned() }).await;
+        self.unloaded().await
     }
 
     /// The same, if nothing is being done. None, if something is: [`Live::Idle`] is told again after it.
     /// What is told of idleness may be over when it is heard; this is not.
-    pub async fn unload_if_idle(&self, why: &str) -> Option<Gone> {
+    pub async fn unload_if_idle(&self, why: &str) -> Option<UnloadReason> {
         let (busy, told) = oneshot::channel();
-        let _ = self.leave.send(Leave::IfIdle { why: why.to_owned(), busy }).await;
+        let _ = self.requests.send(UnloadRequest::IfIdle { why: why.to_owned(), busy }).await;
         match told.await {
             Ok(()) => None,
-            Err(_) => Some(self.gone().await),
+            Err(_) => Some(self.unloaded().await),
         }
     }
 
     /// Waits until this host no longer runs it.
-    pub async fn gone(&self) -> Gone {
-        let mut gone = self.gone.clone();
-        match gone.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or(Gone::Unloaded),
-            Err(_) => Gone::Failed("its driver died".into()),
+    pub async fn unloaded(&self) -> UnloadReason {
+        let mut reason = self.reason.clone();
+        match reason.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or(UnloadReason::Unloaded),
+            Err(_) => UnloadReason::Failed("its driver died".into()),
         }
     }
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::budget::Budget;
 use crate::context::SessionContext;
-use crate::event::Port;
+use crate::event::DriverHandle;
 use crate::load::{Unreadable, fold_whole};
 use crate::record::Recording;
 use crate::step::{self, Ended, StepRun};
@@ -153,7 +153,7 @@ async fn one(
     seq: u64,
 ) -> Result<Result<Option<(StateRef, Vec<u8>)>, Mismatch>, String> {
     // Nobody listens: whatever is not recorded ends the step.
-    let (port, events) = Port::open();
+    let (driver, events) = DriverHandle::open();
     drop(events);
     let recording = Recording {
         place: recorded.place,
@@ -162,7 +162,7 @@ async fn one(
         tries: BTreeMap::new(),
         budget: Budget::default(),
         monotonic_ns: recorded.monotonic_ns,
-        port,
+        driver,
     };
     let state = state.map(|(state, bytes)| (state.version, bytes));
     let report = step::run(StepRun { cx: cx.clone(), input: recorded.started.input, state, recording }).await;

@@ -1,4 +1,4 @@
-//! Components outside of a session, for whoever writes or looks at a bundle: made ready and asked what they
+//! Components outside of a session, for anyone who writes or looks at a bundle: made ready and asked what they
 //! have, in the sandbox that sessions use. Grants nothing and journals nothing.
 
 use std::path::Path;

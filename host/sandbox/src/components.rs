@@ -38,7 +38,7 @@ pub struct Components {
     cache: ComponentCache,
     compiler: Compiler,
     /// One compilation at a time, in this process and (by a lock in the cache) in all that share its cache:
-    /// whoever fills a machine's processors and memory with components to compile waits for themselves.
+    /// anyone who fills a machine's processors and memory with components to compile waits for themselves.
     compiling: Arc<Semaphore>,
     ready: Mutex<HashMap<(Digest, PluginKind), Ready>>,
 }
@@ -85,7 +85,7 @@ impl Components {
             return self.keep(digest, kind, &component, mode);
         }
         let room = self.compiling.clone().acquire_owned().await;
-        // Whoever was before may have compiled just this.
+        // Anyone who was before may have compiled just this.
         if self.get(digest, kind).is_some() {
             return Ok(());
         }

@@ -7,7 +7,10 @@ use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Data, Imports, OverLimit, Sandbox, hook, http, log, tool, types};
+use rewake_bindings::{
+    Data, HttpImports, Imports, LogImports, ModelImports, OverLimit, Sandbox, SessionImports, ToolsImports,
+    hook, http, log, tool, types,
+};
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
 use rewake_wasi::{CLOCK_RESOLUTION_NS, FileUse, WasiHost, coarse_ns};
@@ -44,7 +47,7 @@ pub struct Broken {
 }
 
 /// What came of a call, how long it took, and what the guest said beside it.
-pub struct Ran<T> {
+pub struct CallResult<T> {
     /// What it returned, or how it ended without returning.
     pub result: Result<T, Broken>,
     /// Wall time in milliseconds.
@@ -61,10 +64,10 @@ pub struct Ran<T> {
     pub used: Used,
 }
 
-impl<T> Ran<T> {
+impl<T> CallResult<T> {
     /// A call that was never made, because of this host.
-    fn without(detail: String, ms: u64) -> Ran<T> {
-        Ran {
+    fn without(detail: String, ms: u64) -> CallResult<T> {
+        CallResult {
             result: Err(Broken { how: Ending::Failed, code: HOST, detail }),
             ms,
             logs: Logs::default(),
@@ -127,14 +130,22 @@ impl Plain {
     }
 }
 
-impl Imports for Plain {
-    fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+impl ModelImports for Plain {}
+
+impl ToolsImports for Plain {}
+
+impl SessionImports for Plain {}
+
+impl LogImports for Plain {
+    fn log(&mut self, level: log::Level, message: String) -> BoxFuture<'_, wasmtime::Result<()>> {
         self.calls.count("log.log");
         self.logs.push(level, &message);
-        Ok(())
+        Box::pin(async { Ok(()) })
     }
+}
 
-    fn http_fetch(
+impl HttpImports for Plain {
+    fn fetch(
         &mut self,
         request: http::Request,
     ) -> BoxFuture<'_, wasmtime::Result<Result<http::Response, http::Error>>> {
@@ -144,19 +155,24 @@ impl Imports for Plain {
 }
 
 impl WasiHost for Plain {
-    fn file_replayed(&mut self, asked: &FileUse) -> wasmtime::Result<Option<FileAnswer>> {
+    fn use_file<'a>(
+        &'a mut self,
+        asked: &'a FileUse,
+        may_change: bool,
+        live: BoxFuture<'a, wasmtime::Result<FileAnswer>>,
+    ) -> BoxFuture<'a, wasmtime::Result<FileAnswer>> {
         self.calls.count(asked.op.function());
-        Ok(None)
-    }
-
-    fn file_may_change(&mut self) -> BoxFuture<'_, wasmtime::Result<()>> {
         Box::pin(async move {
-            self.requests.until_held().await;
-            Ok(())
+            if may_change {
+                self.requests.until_held().await;
+            }
+            let answer = live.await?;
+            self.files.note(asked, &answer);
+            Ok(answer)
         })
     }
 
-    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
+    fn file_settled(&mut self, asked: &FileUse, answer: &FileAnswer) -> wasmtime::Result<()> {
         self.files.note(asked, answer);
         Ok(())
     }
@@ -198,18 +214,15 @@ impl WasiHost for Plain {
         Ok((seed as u64, (seed >> 64) as u64))
     }
 
-    fn replayed_ready(
-        &mut self,
+    fn observe_ready<'a>(
+        &'a mut self,
         _function: &'static str,
         _pollables: usize,
         _ready_min: usize,
-    ) -> wasmtime::Result<Option<Vec<u32>>> {
+        live: BoxFuture<'a, wasmtime::Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, wasmtime::Result<Vec<u32>>> {
         self.calls.count("poll");
-        Ok(None)
-    }
-
-    fn observed_ready(&mut self, _function: &'static str, _ready: &[u32]) -> wasmtime::Result<()> {
-        Ok(())
+        live
     }
 }
 
@@ -222,7 +235,7 @@ pub async fn call_tool(
     name: &str,
     input: &str,
     context: &tool::Context,
-) -> Ran<Result<Vec<types::Part>, tool::Error>> {
+) -> CallResult<Result<Vec<types::Part>, tool::Error>> {
     let ready = components.get(component.digest, PluginKind::Tool);
     let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
     let imports = Plain::new(Some(way_out));
@@ -234,7 +247,10 @@ pub async fn call_tool(
 }
 
 /// Asks a tool component which tools it has; it gets no grants for that.
-pub async fn list_tools(components: &Components, component: &ComponentPin) -> Ran<Vec<types::ToolDef>> {
+pub async fn list_tools(
+    components: &Components,
+    component: &ComponentPin,
+) -> CallResult<Vec<types::ToolDef>> {
     let ready = components.get(component.digest, PluginKind::Tool);
     let Some(Ready::Tool(engine, pre)) = ready else { return not_ready(component) };
     let sandbox = Sandbox {
@@ -261,7 +277,7 @@ pub async fn call_hook(
     way_out: WayOut,
     timeout_ms: u64,
     event: &hook::Event,
-) -> Ran<Result<hook::Verdict, String>> {
+) -> CallResult<Result<hook::Verdict, String>> {
     let ready = components.get(component.digest, PluginKind::Hook);
     let Some(Ready::Hook(engine, pre)) = ready else { return not_ready(component) };
     let timeout_ms = timeout_ms.min(component.limits.timeout_ms);
@@ -281,7 +297,7 @@ async fn run<T>(
     engine: &Engine,
     timeout_ms: u64,
     call: impl AsyncFnOnce(&mut Store<Data>) -> wasmtime::Result<T>,
-) -> Ran<T> {
+) -> CallResult<T> {
     let since = Instant::now();
     let broken = |error: &wasmtime::Error| Err(classify(error));
     let permit = components.engines.admit(kind_of(component.kind)).await;
@@ -290,7 +306,7 @@ async fn run<T>(
         Err(error) => {
             // The host's own paths are for its diagnostics, not for guests, models and journals.
             warn!(component = %component.full_name(), %error, "a guest could not be prepared");
-            return Ran::without("this host could not give it its mounts".to_owned(), passed(since));
+            return CallResult::without("this host could not give it its mounts".to_owned(), passed(since));
         }
     };
     let result = match within(timeout_ms, call(&mut store)).await {
@@ -315,7 +331,7 @@ async fn run<T>(
     }
     logs.push_output(&output);
     let (files, http, calls) = (files.finish(), requests.into_made(), calls.into_map());
-    Ran { result, ms: passed(since), logs, files, http, calls, used }
+    CallResult { result, ms: passed(since), logs, files, http, calls, used }
 }
 
 /// A Store with every limit in force.
@@ -386,10 +402,10 @@ fn is_too_much_data(error: &wasmtime::Error) -> bool {
 }
 
 /// Loading a session makes its components ready, so this is a bug; the call must still end.
-fn not_ready<T>(component: &ComponentPin) -> Ran<T> {
+fn not_ready<T>(component: &ComponentPin) -> CallResult<T> {
     warn!(component = %component.full_name(), "called before it was ready");
     let detail = format!("{} is not ready on this host", component.full_name());
-    Ran::without(detail, 0)
+    CallResult::without(detail, 0)
 }
 
 /// The imports of a Store, as what they were made.

@@ -166,7 +166,7 @@ pub fn lay_out(cache: &Path, digest: Digest, files: &BTreeMap<String, Vec<u8>>) 
             fs::write(path, bytes)?;
         }
         if folder.exists() {
-            // Whoever has the old one open keeps it; the name goes to the new one.
+            // Anyone who has the old one open keeps it; the name goes to the new one.
             let old = tempfile::Builder::new().prefix("old-").tempdir_in(&parent)?;
             fs::rename(&folder, old.path().join("files"))?;
         }

@@ -31,7 +31,7 @@ const UNKNOWN: [(&str, &str); 4] = [
 
 pub(super) fn read(text: &str) -> Result<Schema, Vec<Problem>> {
     let whole = serde_json::from_str(text);
-    let whole: Value = whole.map_err(|error| vec![problem("", format!("is no JSON: {error}"))])?;
+    let whole: Value = whole.map_err(|error| vec![problem("", format!("is not JSON: {error}"))])?;
     let mut reader = Reader::default();
     reader.schema(&whole, String::new());
     let wanted = std::mem::take(&mut reader.wanted);
@@ -106,7 +106,7 @@ impl Reader {
             Value::Bool(false) => Node { never: true, ..Node::default() },
             Value::Object(rules) => self.node(index, rules, &at),
             _ => {
-                self.wrong(&at, "is no schema: neither an object nor true or false");
+                self.wrong(&at, "is not a schema: neither an object nor true or false");
                 Node::default()
             }
         };

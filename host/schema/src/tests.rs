@@ -163,7 +163,7 @@ fn what_is_no_schema_is_told_with_its_place() {
     ];
     assert_eq!(places, expected);
     assert!(problems[6].what.starts_with("is a pattern that does not compile: "), "{}", problems[6]);
-    assert!(Schema::compile("{").unwrap_err()[0].what.starts_with("is no JSON"));
+    assert!(Schema::compile("{").unwrap_err()[0].what.starts_with("is not JSON"));
 }
 
 /// A schema of two kilobytes can ask for more visits than there is time, and so can a pattern.

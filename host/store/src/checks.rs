@@ -92,7 +92,7 @@ pub(crate) fn command(command: &Command, key: Option<&str>) -> Result<()> {
     }
 }
 
-/// The kinds of command, which have room in an inbox apart from each other: whoever has filled it with one
+/// The kinds of command, which have room in an inbox apart from each other: anyone who has filled it with one
 /// can still send the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {

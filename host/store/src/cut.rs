@@ -40,7 +40,7 @@ impl CutStore {
         CutStore { read_max, ..CutStore::new(inner, i64::MAX) }
     }
 
-    /// Never breaks off, and gives out so many leases; then its disk fails whoever asks for one.
+    /// Never breaks off, and gives out so many leases; then its disk fails anyone who asks for one.
     pub fn leasing(inner: Arc<dyn Store>, leases: i64) -> Self {
         CutStore { leases: AtomicI64::new(leases), ..CutStore::new(inner, i64::MAX) }
     }

@@ -55,9 +55,9 @@ pub enum StoreError {
         /// The last row.
         found: u64,
     },
-    /// A row that was to be taken in is not there, or is in the journal already. Nothing was written.
+    /// A row that was to be accepted is not there, or is in the journal already. Nothing was written.
     #[error(
-        "row {n} of the inbox of {session} is not there to be taken in, or was taken in before. Nothing was written; load the session again"
+        "row {n} of the inbox of {session} is not there to be accepted, or was accepted before. Nothing was written; load the session again"
     )]
     RowTaken {
         /// The session.
@@ -71,15 +71,15 @@ pub enum StoreError {
     /// The session is there already. Nothing was written.
     #[error("{0} exists already; nothing was written")]
     Exists(SessionId),
-    /// An inbox row that was to be taken in was changed by one that was not: look at the inbox again. Nothing was
+    /// An inbox row that was to be accepted was changed by one that was not: look at the inbox again. Nothing was
     /// written.
     #[error(
-        "row {n} of the inbox of {session} was changed by another one that is not taken in; nothing was written"
+        "row {n} of the inbox of {session} was changed by another one that is not accepted; nothing was written"
     )]
     RowChanged {
         /// The session.
         session: SessionId,
-        /// The row that was to be taken in.
+        /// The row that was to be accepted.
         n: u64,
     },
     /// The client's error. Nothing was written.
@@ -150,7 +150,7 @@ pub enum StoreError {
     },
     /// The file is no store of Rewake. It was not touched.
     #[error(
-        "{} is no store of Rewake: {why}. Name another folder; if it was one, it is damaged: take it from a copy",
+        "{} is not a store of Rewake: {why}. Name another folder; if it was one, it is damaged: take it from a copy",
         path.display()
     )]
     Foreign {

@@ -19,7 +19,7 @@ const SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a process id, as text.
 const PID_BYTES_MAX: u64 = 16;
 
-/// Held by a living host; let go of by the system when the process ends, however it ends.
+/// Held by a living host; released by the system when the process ends, however it ends.
 #[derive(Debug)]
 pub struct HostLock {
     folder: PathBuf,

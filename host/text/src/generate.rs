@@ -24,7 +24,7 @@ fn lookalikes() -> String {
 
 fn ranges(class: &str) -> Vec<(char, char)> {
     let parsed = regex_syntax::parse(class).expect("a class of characters");
-    let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { panic!("{class} is no class") };
+    let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { panic!("{class} is not a class") };
     class.ranges().iter().map(|range| (range.start(), range.end())).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Errors in files that people write: what is wrong, where, and what to do about it.
 //!
-//! Knows text and places in it. Does not know TOML, manifests or components; whoever finds a
+//! Knows text and places in it. Does not know TOML, manifests or components; anyone who finds a
 //! problem says it here. Everything quoted from a file is made safe for a terminal first.
 
 use std::fmt;

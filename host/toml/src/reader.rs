@@ -291,7 +291,7 @@ impl<'a> Fields<'a> {
             DeValue::String(text) => text.parse(),
             other => return self.wrong_type(key, value.span(), form, other),
         };
-        let read = read.map_err(|error| Invalid::new(format!("`{key}` is no amount: {error}")));
+        let read = read.map_err(|error| Invalid::new(format!("`{key}` is not an amount: {error}")));
         self.checked(value.span(), read)
     }
 

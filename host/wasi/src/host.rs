@@ -59,41 +59,34 @@ pub trait WasiHost: Any + Send {
         refused("wasi:random/insecure-seed.insecure-seed")
     }
 
-    /// Asked before a guest polls: the recorded answer, or none when it is to be polled live.
-    ///
-    /// The answer is the ascending indexes of what was ready; where `function` asks about a single
-    /// pollable (`pollable.ready`, `pollable.block`) that is `[0]` or nothing. An answer must be of fewer than
-    /// `pollables` indexes, and of at least `ready_min`.
-    fn replayed_ready(
-        &mut self,
+    /// A poll: which of so many pollables are ready, as ascending indexes. `live` polls them, if the answer is not
+    /// known otherwise. Where `function` asks about a single one (`pollable.ready`, `pollable.block`), the answer is
+    /// `[0]` or nothing. At least `ready_min` must be ready.
+    fn observe_ready<'a>(
+        &'a mut self,
         function: &'static str,
         pollables: usize,
         ready_min: usize,
-    ) -> Result<Option<Vec<u32>>> {
-        let _ = (pollables, ready_min);
-        refused(function)
+        live: BoxFuture<'a, Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, Result<Vec<u32>>> {
+        let _ = (pollables, ready_min, live);
+        refuse(function)
     }
 
-    /// Told what a live poll found, in the same form.
-    fn observed_ready(&mut self, function: &'static str, ready: &[u32]) -> Result<()> {
-        let _ = ready;
-        refused(function)
-    }
-
-    /// Asked before a guest's use of a file is performed: the recorded answer, or none when it is to be
-    /// performed.
-    fn file_replayed(&mut self, asked: &FileUse) -> Result<Option<FileAnswer>> {
-        let _ = asked;
-        refused("wasi:filesystem")
-    }
-
-    /// Waits until the guest may change a file; asked before every use that may, and is performed.
-    fn file_may_change(&mut self) -> BoxFuture<'_, Result<()>> {
+    /// A use of a file. `live` performs it, if the answer is not known otherwise. If it may change something, it waits
+    /// until the guest may do that.
+    fn use_file<'a>(
+        &'a mut self,
+        asked: &'a FileUse,
+        may_change: bool,
+        live: BoxFuture<'a, Result<FileAnswer>>,
+    ) -> BoxFuture<'a, Result<FileAnswer>> {
+        let _ = (asked, may_change, live);
         refuse("wasi:filesystem")
     }
 
-    /// Told what came of a use of a file that was performed, or refused.
-    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
+    /// The end of a use whose call was dropped while it was performed.
+    fn file_settled(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
         let _ = (asked, answer);
         refused("wasi:filesystem")
     }

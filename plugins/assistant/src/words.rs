@@ -18,7 +18,7 @@ const DETAIL_CHARS_MAX: usize = 600;
 /// A use that a turn's end came before.
 pub(crate) const NOT_BEGUN: &str = "The turn ended before this call was begun: nothing was done.";
 /// A question that has no answer, or one that came while others of the same time had none.
-pub(crate) const NOT_ANSWERED: &str = "The turn ended before an answer was taken in.";
+pub(crate) const NOT_ANSWERED: &str = "The turn ended before an answer was accepted.";
 /// The workspace was put back.
 pub(crate) const ROLLED_BACK: &str = "[note of the host: the workspace was put back to an older state. Some of \
 what was done before is not there any more: look before you rely on it]";

@@ -40,7 +40,7 @@ struct Fetch {
 
 /// Read a page of the internet with GET. HTML comes as text, its links as [text](url), which may be relative to
 /// the page's URL; JSON and other text come as they are; images, archives and the like are only named. Long text
-/// is cut, and the answer says with which offset to go on: the page is fetched anew for each part. Only hosts
+/// is cut, and the answer says with which offset to go on: the page is fetched again for each part. Only hosts
 /// that are granted can be reached; where one is not, say so to the person instead of trying others.
 #[tool(effect = pure)]
 fn fetch(args: Fetch) -> Result<String, ToolError> {

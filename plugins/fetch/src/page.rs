@@ -57,7 +57,7 @@ impl Body {
             return Body { media_type, kind: Kind::Other(why), notes };
         }
         if form == Form::Binary {
-            let why = "It is no text, and not shown".to_owned();
+            let why = "It is not text, and not shown".to_owned();
             return Body { media_type, kind: Kind::Other(why), notes };
         }
         let text = decode(bytes, charset(given), form == Form::Html, &mut notes);

@@ -90,9 +90,9 @@ fn json_and_plain_text_come_as_they_are() {
 #[test]
 fn what_is_no_text_is_named_with_its_size() {
     let shown = page(&[("content-type", "image/png")], vec![0; 2_000]);
-    assert_eq!(shown, "[HTTP 200, image/png, 2000 bytes. It is no text, and not shown]");
+    assert_eq!(shown, "[HTTP 200, image/png, 2000 bytes. It is not text, and not shown]");
     let shown = page(&[], vec![1, 0, 2]);
-    assert_eq!(shown, "[HTTP 200, no type, 3 bytes. It is no text, and not shown]");
+    assert_eq!(shown, "[HTTP 200, no type, 3 bytes. It is not text, and not shown]");
     let shown = page(&[HTML, ("Content-Encoding", "gzip")], "x");
     assert!(shown.ends_with("1 bytes. It is compressed, which was not asked for, and not shown]"), "{shown}");
 }

@@ -123,7 +123,7 @@ impl Cursor {
             let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*');
             if name.is_empty() || !name.chars().all(is_name) {
                 let message = format!(
-                    "`{name}` is no name of a tool: letters, digits, `_` and `-`; `*` is any of them, `|` \
+                    "`{name}` is not a name of a tool: letters, digits, `_` and `-`; `*` is any of them, `|` \
                      stands between names. A condition comes after the tools"
                 );
                 return Err(self.problem(at, message));
@@ -231,7 +231,7 @@ impl Cursor {
         let is_any_case = self.eat('i');
         let built =
             RegexBuilder::new(&text).case_insensitive(is_any_case).size_limit(REGEX_BYTES_MAX).build();
-        built.map_err(|error| self.problem(start, format!("this is no regular expression: {error}")))
+        built.map_err(|error| self.problem(start, format!("this is not a regular expression: {error}")))
     }
 
     /// Words of a closed list.

@@ -1,6 +1,6 @@
 //! Harnesses: the agent's loop.
 //!
-//! Knows what a step takes in and how it ends, and keeps the author's state from step to step.
+//! Knows what a step accepts and how it ends, and keeps the author's state from step to step.
 //! Does not know how the host drives steps, nor the WIT bindings (`glue.rs` does).
 
 use std::fmt;
@@ -131,7 +131,7 @@ pub struct Unfinished {
     pub last_seq: u32,
 }
 
-/// What a step takes in.
+/// What a step accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// 1 for the first step of a turn.

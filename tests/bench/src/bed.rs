@@ -172,7 +172,7 @@ impl Bed {
         Ok(self.host.create(&new).await?.id)
     }
 
-    /// Lets go of all sessions and closes the store, whose log is then in its file. Returns the folder.
+    /// Releases all sessions and closes the store, whose log is then in its file. Returns the folder.
     pub(crate) async fn close(self) -> TempDir {
         self.host.shut_down().await;
         if let Some(sqlite) = &self.sqlite {
@@ -297,7 +297,7 @@ impl Session {
                 self.looked = tokio::time::Instant::now();
             }
             match heard.map_err(|_| Failed::from("a session hangs"))? {
-                Ok(Live::Gone(gone)) => return Err(format!("a session is gone: {gone:?}").into()),
+                Ok(Live::Unloaded(gone)) => return Err(format!("a session is gone: {gone:?}").into()),
                 Ok(live) => return Ok(live),
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Err("a session is gone".into()),
@@ -305,7 +305,7 @@ impl Session {
         }
     }
 
-    /// Has the host let go of it.
+    /// Has the host unloaded it.
     pub(crate) async fn unload(self) {
         self.loaded.unload("bench").await;
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A write that can be taken back.
+/// A write that can be canceled.
 struct Done {
     path: PathBuf,
     at: u64,
@@ -41,13 +41,13 @@ pub(crate) fn synced(path: &Path) {
     SINCE.lock().unwrap_or_else(PoisonError::into_inner).retain(|done| done.path != path);
 }
 
-/// Takes back what was written and not synced: all of it, or, of so many parts, what comes after the first.
+/// Cancels what was written and not synced: all of it, or, of so many parts, what comes after the first.
 pub(crate) fn lose(parts: usize) {
     // Not held any more: what is written below is a write to such a file as well.
     let mut since = std::mem::take(&mut *SINCE.lock().unwrap_or_else(PoisonError::into_inner));
     let kept = since.len().checked_div(parts).unwrap_or(0);
     for done in since.drain(kept..).rev() {
-        // What cannot be taken back makes the test's world another than it says: then nothing goes on.
+        // What cannot be canceled makes the test's world another than it says: then nothing goes on.
         let file = OpenOptions::new().write(true).open(&done.path).expect("a file that was written");
         file.write_all_at(&done.before, done.at).expect("taken back");
         file.set_len(done.length).expect("taken back");

@@ -151,7 +151,7 @@ fn note(rule: &Rule, number: u64) {
     }
 }
 
-/// Whether any rule takes back what was not synced, so that it has to be kept what was there before.
+/// Whether any rule cancels what was not synced, so that it has to be kept what was there before.
 pub(crate) fn take_back() -> bool {
     rules().iter().any(|rule| matches!(rule.then, Some(Then::KillLost | Then::KillTorn)))
 }

@@ -1,4 +1,4 @@
-//! A hook that wants a person to decide, as whoever runs the program meets it away from a terminal.
+//! A hook that wants a person to decide, as anyone who runs the program meets it away from a terminal.
 
 use rewake_tests::bundles::Draft;
 use rewake_tests::program::Program;

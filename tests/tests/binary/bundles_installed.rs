@@ -163,7 +163,7 @@ fn a_bundle_that_a_session_runs_with_is_not_removed() {
     let gone = program.run(&["run", "test/scripted", "[]"]).expect(2);
     gone.says(&["the bundle `test/scripted` is not installed", "rewake bundle install"]);
     program.run(&["bundle", "remove", "test/scripted"]).expect(2).says(&["is not installed"]);
-    program.run(&["bundle", "remove", "./scripted"]).expect(2).says(&["is no bundle's name"]);
+    program.run(&["bundle", "remove", "./scripted"]).expect(2).says(&["is not a bundle's name"]);
     // What the session ran with is kept: its steps can be run again.
     program.check(&id);
 }

@@ -251,7 +251,7 @@ fn a_call_that_cannot_be_made_is_refused() {
     program
         .run(&["bundle", "call", "word_count", "{path}", "--bundle", &words])
         .expect(2)
-        .says(&["the input is no JSON"]);
+        .says(&["the input is not JSON"]);
     assert!(!program.data().join("scratch").exists() || folder_is_empty(&program.data().join("scratch")));
 }
 

@@ -1,4 +1,4 @@
-//! A session that is killed at a moment and taken up again. Knows how to find the moment; not what must
+//! A session that is killed at a moment and loaded again. Knows how to find the moment; not what must
 //! hold for it.
 
 use rewake_tests::bundles::Draft;
@@ -53,7 +53,7 @@ pub(crate) fn cut_there(
 }
 
 impl Cut {
-    /// Takes the session up again, and lets its turn come to a good end: once, with one last message.
+    /// Loads the session again, and lets its turn come to a good end: once, with one last message.
     #[track_caller]
     pub(crate) fn resumed(&self) -> Events {
         self.finished(self.program.resume(&self.id))

@@ -1,7 +1,8 @@
 //! SIGKILL, and a loss of power, at every append of a session that has everything: whatever was on the disk by then,
 //! it comes to the same end, and what it did outside was done as often as its entries say.
 //!
-//! `REWAKE_CRASH_POINTS=all` tries each append in every way; without it, each is tried in one of them.
+//! `REWAKE_CRASH_POINTS=all` tries each append in every way, `1/3`, `2/3` and `3/3` in a third of the ways; without it,
+//! each is tried in one of them.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +31,7 @@ struct Point {
     /// Which sync of the log.
     sync: u64,
     then: Then,
-    /// The sync at which the process is killed that takes the session up again.
+    /// The sync at which the process is killed that loads the session again.
     again: Option<u64>,
     /// Whether it is played on to its end, or only as far as this command goes.
     to_end: bool,
@@ -38,7 +39,19 @@ struct Point {
     replays: bool,
 }
 
-fn points(syncs: &[u64], is_all: bool) -> Vec<Point> {
+/// Which third of the ways is tried, or all of them; none if each append is tried in one way.
+fn ways() -> Option<Vec<usize>> {
+    match std::env::var("REWAKE_CRASH_POINTS").ok()?.as_str() {
+        "all" => Some(vec![0, 1, 2]),
+        "1/3" => Some(vec![0]),
+        "2/3" => Some(vec![1]),
+        "3/3" => Some(vec![2]),
+        other => panic!("REWAKE_CRASH_POINTS={other} is not `all` or a third"),
+    }
+}
+
+fn points(syncs: &[u64], ways: Option<&[usize]>) -> Vec<Point> {
+    let is_all = ways.is_some();
     let places =
         syncs.iter().enumerate().flat_map(|(command, syncs)| (1..=*syncs).map(move |sync| (command, sync)));
     let mut points = Vec::new();
@@ -50,9 +63,11 @@ fn points(syncs: &[u64], is_all: bool) -> Vec<Point> {
             Point { command, sync, then, again, to_end, replays }
         };
         let again = 1 + n as u64 / 5 % 3;
-        if is_all {
-            points.extend([Then::KillAfter, Then::KillLost, Then::KillTorn].map(|then| point(then, None)));
-            points.extend([1, 2, 3].map(|again| point(Then::KillAfter, Some(again))));
+        if let Some(ways) = ways {
+            for way in ways.iter().map(|third| (third + n) % 3) {
+                points.push(point([Then::KillAfter, Then::KillLost, Then::KillTorn][way], None));
+                points.push(point(Then::KillAfter, Some(1 + way as u64)));
+            }
         } else {
             let then = [Then::KillAfter, Then::KillLost, Then::KillAfter, Then::KillTorn][n % 4];
             points.push(point(then, (n % 5 == 0).then_some(again)));
@@ -64,7 +79,6 @@ fn points(syncs: &[u64], is_all: bool) -> Vec<Point> {
 /// Kills at every so manieth append, from one of the first on.
 fn killed_at_every_append(part: usize) {
     let reference = Reference::play();
-    let is_all = std::env::var_os("REWAKE_CRASH_POINTS").is_some_and(|which| which == "all");
     // It is the session that was meant: what is compared holds all that it was to hold.
     check_calls(&reference.events);
     let asked = reference.server.asked();
@@ -77,7 +91,7 @@ fn killed_at_every_append(part: usize) {
         turns.len() == 2 && reference.events.first("snapshot.taken").seq < turns[1],
         "it is loaded from one"
     );
-    let points = points(&reference.syncs, is_all);
+    let points = points(&reference.syncs, ways().as_deref());
     assert!(points.len() > 60, "{:?}", reference.syncs);
     let (mut tried, mut killed, mut killed_again) = (0, 0, 0);
     let to_kill_again = points.iter().skip(part).step_by(PARTS).filter(|point| point.again.is_some()).count();

@@ -1,5 +1,5 @@
 //! A journal that was changed from outside, in its file: the change is found, named, and not built upon.
-//! What the storage refuses to whoever asks it in SQL is tested in the store.
+//! What the storage refuses to anyone who asks it in SQL is tested in the store.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ fn a_changed_letter_is_found_and_named() {
     for args in
         [&["run", "--session", &changed][..], &["run", "--session", &changed, "[]"], &["stop", &changed]]
     {
-        program.run(args).expect(6).says(&["cannot be read back", &named, "rewake verify"]);
+        program.run(args).expect(6).says(&["cannot be replayed", &named, "rewake verify"]);
     }
     program.run(&["replay", &changed]).expect(6).says(&[&named]);
     let row = program.sessions().into_iter().find(|session| session.id == changed).unwrap();

@@ -87,13 +87,13 @@ fn ctrl_c_twice_leaves_at_once_with_130_and_the_session_goes_on() {
     process.signal(Signal::INT);
     process.until("the interrupt", || program.events(&id).count("turn.interrupted") == 1);
     process.signal(Signal::INT);
-    process.end().expect(130).says(&["left; `rewake --data ", &format!("run --session {id}` goes on")]);
+    process.end().expect(130).says(&["left; resume with `rewake --data ", &format!("run --session {id}`")]);
     tell(&program, &id, &json!([{ "op": "say", "text": "on" }])).expect(0);
     let events = program.check(&id);
     assert_eq!((events.count("turn.interrupted"), events.count("turn.completed")), (1, 1));
 }
 
-/// A turn is open as soon as a message is taken in, though a hook comes before its first step.
+/// A turn is open as soon as a message is accepted, though a hook comes before its first step.
 #[test]
 fn ctrl_c_before_the_first_step_interrupts_the_turn() {
     let program = Program::new();
@@ -107,13 +107,13 @@ fn ctrl_c_before_the_first_step_interrupts_the_turn() {
     assert_eq!((events.count("step.started"), events.count("turn.interrupted")), (0, 1));
 }
 
-/// The session is let go of in the middle of a step, in good order, and says so.
+/// The session is unloaded in the middle of a step, in good order, and says so.
 #[test]
 fn sigterm_and_sighup_let_go_in_good_order_and_are_143() {
     for signal in [Signal::TERM, Signal::HUP] {
         let (program, id, mut process) = busy();
         process.signal(signal);
-        process.end().expect(143).says(&["left; `rewake --data "]);
+        process.end().expect(143).says(&["left; resume with `rewake --data "]);
         assert!(!program.data().join("journal.db-wal").exists(), "the store was not closed");
         let before = program.events(&id);
         let last = before.last("session.unloaded");

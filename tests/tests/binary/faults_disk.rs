@@ -29,7 +29,7 @@ fn count(three: &Three, kind: Call, file: &str) -> u64 {
     Preload::noted(&log, kind, file) as u64
 }
 
-/// After a fault that passed: the process said what it did, and whoever goes on finds the message once and its effect
+/// After a fault that passed: the process said what it did, and anyone who goes on finds the message once and its effect
 /// once, or an outcome that is recorded as unknown.
 fn settled(three: &Three, ended: &Ended, what: &str) {
     assert!(matches!(ended.code, Some(0 | 1)), "{what}: {ended:?}");
@@ -125,7 +125,7 @@ fn a_disk_that_is_full_for_a_moment_ends_nothing() {
     std::fs::write(&full, "").unwrap();
     process.until("a write that fails", || Preload::noted(&met, Call::Write, WAL) > 0);
     std::fs::remove_file(&full).unwrap();
-    process.end().expect(0).says(&["the disk is full", "the session is taken up again"]);
+    process.end().expect(0).says(&["the disk is full", "the session is loaded again"]);
     let events = three.program.check(&three.hit);
     three.did_once(&three.hit, "three");
     assert_eq!(events.count("session.loaded"), 4);

@@ -11,7 +11,6 @@ use crate::faulty::{Three, says, turn};
 
 /// Runs a script of the shell as the owner of a mount namespace of its own, where that can be had. The tests may run
 /// as root, whom permissions do not hold.
-#[expect(clippy::print_stdout, reason = "a test that could not be made says so")]
 fn in_namespace(script: &str, args: &[&str]) -> Option<std::process::Output> {
     let unshare = |script: &str, args: &[&str]| {
         let mut command = Command::new("unshare");
@@ -23,7 +22,7 @@ fn in_namespace(script: &str, args: &[&str]) -> Option<std::process::Output> {
     if can.is_ok_and(|can| can.status.success()) {
         return Some(unshare(script, args).expect("it ran just now"));
     }
-    println!("skipped: no mount namespace can be had on this machine");
+    rewake_tests::skipped("this machine permits no mount namespace");
     None
 }
 
@@ -160,7 +159,7 @@ fn a_data_folder_that_is_replaced_goes_on_where_it_was_put() {
     three.verified(0);
     std::fs::remove_dir_all(&data).unwrap();
     std::fs::rename(&away, &data).unwrap();
-    says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &["goes on"]);
+    says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &["resume"]);
     let mut process = three.program.start(&["run", "--session", &three.hit]);
     process.until("the last tool", || three.program.lines(&three.hit, "log", "late") > 0);
     process.kill();

@@ -54,7 +54,7 @@ fn a_lock_that_lasts_is_told_and_nothing_is_lost() {
     drop(lock);
 
     says(&three.listed(&three.hit), &["running"]);
-    says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &["1 call without an end", "goes on"]);
+    says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &["1 call without an end", "resume"]);
     assert_eq!(three.verified(0).matches(" hold, head ").count(), 3);
     three.program.resume(&three.hit).expect(0);
     let events = three.program.check(&three.hit);

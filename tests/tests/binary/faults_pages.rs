@@ -83,7 +83,7 @@ fn a_damaged_header_is_refused() {
     }
 }
 
-/// A session in the middle of a call, killed: all that it wrote since it was taken up stands in the log.
+/// A session in the middle of a call, killed: all that it wrote since it was loaded stands in the log.
 fn with_a_log(whole: &Three) -> Three {
     let three = whole.copied();
     let ops = json!([{ "op": "say", "text": "x" }, call(&[append("append_once", "three", FOREVER_MS)])]);

@@ -1,5 +1,5 @@
 //! Rows of the store that somebody changed, removed or moved: found, named, not built upon, and nobody else's matter.
-//! What the storage refuses to whoever asks it in SQL is tested in the store.
+//! What the storage refuses to anyone who asks it in SQL is tested in the store.
 
 use rewake_tests::tamper::change;
 
@@ -22,45 +22,45 @@ const JOURNAL_FAULTS: [Fault; 7] = [
     Fault {
         rows: "UPDATE entries SET turn = 9 WHERE session = 1 AND seq = 9",
         verify: &["broken at entry 9: ", CHAIN, "8 entries before it hold"],
-        told: &["cannot be read back", "entry 9", "rewake verify"],
+        told: &["cannot be replayed", "entry 9", "rewake verify"],
         fault: "corrupt",
     },
     Fault {
         rows: "UPDATE entries SET kind = 'agent.dream' WHERE session = 1 AND seq = 20",
         verify: &["broken at entry 20: ", CHAIN],
-        told: &["cannot be read back", "entry 20"],
+        told: &["cannot be replayed", "entry 20"],
         fault: "corrupt",
     },
     Fault {
         rows: "UPDATE payloads SET bytes = x'7b7d' WHERE entry = \
                (SELECT id FROM entries WHERE session = 1 AND seq = 12)",
         verify: &["broken at entry 12: the payload is not the one that was appended"],
-        told: &["cannot be read back", "entry 12"],
+        told: &["cannot be replayed", "entry 12"],
         fault: "corrupt",
     },
     Fault {
         rows: "DELETE FROM payloads WHERE entry = (SELECT id FROM entries WHERE session = 1 AND seq = 12)",
         verify: &["broken at entry 12: its payload has been removed"],
-        told: &["cannot be read back", "entry 12"],
+        told: &["cannot be replayed", "entry 12"],
         fault: "corrupt",
     },
     Fault {
         rows: "DELETE FROM entries WHERE session = 1 AND seq = 9",
         verify: &["broken at entry 9: missing; the next one there is 10"],
-        told: &["cannot be read back", "entry 9: missing"],
+        told: &["cannot be replayed", "entry 9: missing"],
         fault: "corrupt",
     },
     // The chain of what is left holds: the session's row tells.
     Fault {
         rows: "DELETE FROM entries WHERE session = 1 AND seq >= 24",
         verify: &["broken at entry 24: missing; the session's row says that ", "23 entries before it hold"],
-        told: &["cannot be read back", "entry 24: missing"],
+        told: &["cannot be replayed", "entry 24: missing"],
         fault: "corrupt",
     },
     Fault {
         rows: "UPDATE sessions SET head_hash = zeroblob(32) WHERE id = 1",
         verify: &["the session's row names another entry"],
-        told: &["cannot be read back", "another entry"],
+        told: &["cannot be replayed", "another entry"],
         fault: "corrupt",
     },
 ];
@@ -86,8 +86,8 @@ fn a_journal_whose_rows_were_changed_takes_no_step_and_harms_no_other() {
         three.tell(&three.hit, "three").expect(6).says(told);
         says(&three.listed(&three.hit), &[&format!("fault: {fault}")]);
         let shown = three.program.run(&["show", &three.hit]).expect(0).stdout;
-        says(&shown, &["cannot be read back", "clear-fault", "entry "]);
-        assert!(!shown.contains("goes on"), "{shown}");
+        says(&shown, &["cannot be replayed", "clear-fault", "entry "]);
+        assert!(!shown.contains("resume "), "{shown}");
         // It was not even sent.
         three.program.resume(&three.hit).expect(6).says(&["clear-fault", "entry "]);
         three.stands_by(&three.other, "three");
@@ -113,7 +113,7 @@ fn a_row_that_is_moved_to_another_session_is_found_in_both() {
     says(&line(&three.second), &[CHAIN]);
     says(&line(&three.other), &[" hold, head "]);
     for id in [&three.hit, &three.second] {
-        three.tell(id, "three").expect(6).says(&["cannot be read back"]);
+        three.tell(id, "three").expect(6).says(&["cannot be replayed"]);
     }
     three.stands_by(&three.other, "three");
     three.restore(&whole);
@@ -147,7 +147,7 @@ fn a_damaged_row_of_an_inbox_stops_its_session_only() {
          FROM inbox WHERE session = 1 AND n = 1",
     );
     let told = three.program.resume(&three.hit).expect(1);
-    told.says(&["row 9 of the inbox", "its command", "once that is mended"]);
+    told.says(&["row 9 of the inbox", "its command", "once this is fixed"]);
     assert_eq!(three.verified(0).matches(" hold, head ").count(), 3);
     three.stands_by(&three.other, "three");
     change(&three.journal(), "DELETE FROM inbox WHERE session = 1 AND n = 9");
@@ -183,7 +183,7 @@ fn a_saved_state_that_is_damaged_or_gone_is_a_fault() {
         says(&three.program.run(&["show", &three.hit]).expect(0).stdout, &[reason, "clear-fault"]);
         three.program.resume(&three.hit).expect(6).says(&[reason]);
         three.stands_by(&three.other, "three");
-        // As it was, the session goes on with what it was told.
+        // As it was, the session continues with what it was told.
         change(&three.journal(), back);
         three.program.run(&["clear-fault", &three.hit]).expect(0);
         three.program.resume(&three.hit).expect(0);

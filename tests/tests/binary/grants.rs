@@ -41,7 +41,7 @@ fn what_is_not_granted_is_said_with_the_lines_that_allow_it() {
     assert!(!again.stderr.contains("not granted"), "{}", again.stderr);
     let id = program.sessions()[0].id.clone();
     assert_eq!(program.lines(&id, "log", "x"), 1);
-    // A rule that is taken back holds for the session that is there, and is shown.
+    // A rule that is canceled holds for the session that is there, and is shown.
     std::fs::write(program.data().join("rewake.toml"), rules.replace("\"fs:workspace:rw\"", "")).unwrap();
     let told = program.tell(&id, &write_ops()).expect(0);
     assert!(told.stdout.contains("grants: "), "{}", told.stdout);

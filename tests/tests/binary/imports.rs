@@ -79,7 +79,7 @@ fn files_come_in_and_are_not_taken_for_the_session_s_work() {
 fn what_cannot_be_brought_in_is_said() {
     let given = Given::new();
     let none = text(&given.program.beside("none"));
-    given.program.run(&["workspace", "import", &given.id, &none]).expect(2).says(&["is no folder"]);
+    given.program.run(&["workspace", "import", &given.id, &none]).expect(2).says(&["is not a folder"]);
     let holding = text(given.program.data().parent().unwrap());
     given
         .program

@@ -248,7 +248,7 @@ fn a_message_that_no_host_took_is_taken_in_by_the_next() {
     let second = json!([call(&[append("append_once", "second", 0)])]).to_string();
     // Who sends it waits for the process that runs the session; killed, it leaves the message where it is kept.
     let sender = program.start(&["run", "--session", &id, &second]);
-    process.until("the message is kept", || sender.stderr().contains("takes in what you sent as command 2"));
+    process.until("the message is kept", || sender.stderr().contains("accepts what you sent as command 2"));
     sender.kill();
     process.kill();
     assert_eq!(program.events(&id).count("user.message"), 1);

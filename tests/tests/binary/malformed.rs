@@ -1,5 +1,5 @@
 //! Bundles that are not as they must be, given to the program: told with the place and the way out, in the
-//! exit code for what the person can mend, and no session is made. The rules themselves are tested beside
+//! exit code for what the person can fix, and no session is made. The rules themselves are tested beside
 //! the code that holds them.
 
 use rewake_tests::bundles::{Draft, guest};
@@ -152,7 +152,7 @@ fn a_workspace_that_cannot_be_copied() {
     let program = Program::new();
     let bundle = program.bundle(&Draft::scripted());
     let none = text(&program.beside("none"));
-    program.run(&["run", &bundle, "--workspace", &none]).expect(2).says(&[&none, "is no folder"]);
+    program.run(&["run", &bundle, "--workspace", &none]).expect(2).says(&[&none, "is not a folder"]);
     let all = text(&program.data().join(".."));
     program.run(&["run", &bundle, "--workspace", &all]).expect(2).says(&["holds Rewake's own data"]);
     assert!(program.sessions().is_empty());

@@ -47,7 +47,7 @@ fn a_data_folder_that_is_a_file_is_told() {
     std::fs::write(program.data(), "a file").unwrap();
     let data = text(&program.data());
     for args in [&["run", &bundle, "[]"][..], &["sessions"], &["verify"]] {
-        program.run(args).expect(2).says(&[&format!("{data} is no folder"), "--data"]);
+        program.run(args).expect(2).says(&[&format!("{data} is not a folder"), "--data"]);
     }
     assert_eq!(std::fs::read_to_string(program.data()).unwrap(), "a file");
 }
@@ -90,7 +90,7 @@ fn two_processes_on_one_data_folder() {
     program.tell(&other, &json!([{ "op": "say", "text": "beside" }]).to_string()).expect(0);
     program.check(&other);
 
-    // What another process sends is taken in by the one that runs the session, and shown where it was sent.
+    // What another process sends is accepted by the one that runs the session, and shown where it was sent.
     let stopped = program.run(&["stop", &busy, "enough"]).expect(0);
     assert!(stopped.stdout.contains("the session is stopped: enough"), "{}", stopped.stdout);
     process.end().expect(4);
@@ -112,7 +112,7 @@ fn two_terminals_that_send_at_once() {
             assert!(shown.contains(&format!("{who} {round}")), "{shown}");
         }
     }
-    // Whether they come to one turn or two, each is taken in once.
+    // Whether they come to one turn or two, each is accepted once.
     let events = program.check(&id);
     for who in ["one", "two"] {
         for round in 0..3 {
@@ -132,7 +132,7 @@ fn what_is_sent_to_a_busy_session_is_followed_from_beside() {
     let mut first = program.start(&["run", "--session", &id, &ops]);
     first.until("the tool's line", || program.lines(&id, "log", "once") > 0);
     let second = program.tell(&id, &json!([{ "op": "fail", "code": "no_luck" }]).to_string());
-    let second = second.expect(3).says(&["is run by", "takes in what you sent as command 2"]);
+    let second = second.expect(3).says(&["is run by", "accepts what you sent as command 2"]);
     assert!(second.stdout.contains("turn 2 failed"), "{}", second.stdout);
     first.end();
     program.check(&id);

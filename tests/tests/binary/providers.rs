@@ -56,7 +56,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>, answers: &[Answer]) 
         asked.push(text);
         asked.len() - 1
     };
-    // Whoever asked may be gone: killed.
+    // Anyone who asked may be gone: killed.
     match &answers[nth.min(answers.len() - 1)] {
         Answer::Says(text) => drop(stream.write_all(text.as_bytes())),
         Answer::Hangs(text) => {

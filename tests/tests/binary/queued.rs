@@ -42,10 +42,10 @@ fn what_waits_is_listed_changed_taken_back_and_promoted() {
     assert!(shown.contains("3 ann (edited): ") && shown.contains("three, edited"), "{shown}");
     assert!(shown.contains("edit") && shown.contains("promote") && shown.contains(&id), "{shown}");
 
-    program.run(&["cancel", &id, "2"]).expect(0).says(&["message 2", "taken back"]);
+    program.run(&["cancel", &id, "2"]).expect(0).says(&["canceled message 2"]);
     let ended = two.end().expect(2);
     assert!(ended.stderr.contains("had no effect: ann took it back"), "{}", ended.stderr);
-    program.run(&["cancel", &id, "2"]).expect(2).says(&["message 2 was taken back already"]);
+    program.run(&["cancel", &id, "2"]).expect(2).says(&["message 2 was canceled already"]);
     program.run(&["edit", &id, "1", "late"]).expect(2).says(&["message 1 was delivered already"]);
     program.run(&["edit", &id, "99", "x"]).expect(2).says(&["there is no command 99"]);
     program.run(&["edit", &id, "3", ""]).expect(2).says(&["the message is empty"]);
@@ -57,10 +57,10 @@ fn what_waits_is_listed_changed_taken_back_and_promoted() {
     runs.end().expect(4);
     let events = program.check(&id);
     assert_eq!((events.count("user.message"), events.count("turn.interrupted")), (2, 1));
-    assert!(promoted.stdout.contains("> ann has message 3 told next"), "{}", promoted.stdout);
+    assert!(promoted.stdout.contains("> ann promotes message 3"), "{}", promoted.stdout);
 }
 
-/// A message is taken back and changed where it was typed, and told next.
+/// A message is canceled and changed where it was typed, and told next.
 #[test]
 fn a_talk_takes_back_and_promotes_what_waits() {
     let program = Program::new();

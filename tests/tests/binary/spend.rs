@@ -37,7 +37,7 @@ fn a_cap_and_a_model_are_given_with_run_and_shown() {
     program.check(&id);
     // The bundle's own cap, where none is given.
     assert!(create(&program, &[]).1.contains("may cost $50.00"));
-    program.run(&["run", "--max-usd", "much", "."]).expect(2).says(&["is no amount in USD"]);
+    program.run(&["run", "--max-usd", "much", "."]).expect(2).says(&["is not an amount in USD"]);
 }
 
 #[test]

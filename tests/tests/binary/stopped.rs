@@ -58,11 +58,11 @@ impl Stopped {
         second.until("the second one's load", || program.events(id).count("session.loaded") == 2);
         assert!(since.elapsed() > HELD, "taken over after {:?}", since.elapsed());
         let said = second.stderr();
-        assert!(said.contains(&process) && said.contains("takes in what you sent as command 2"), "{said}");
+        assert!(said.contains(&process) && said.contains("accepts what you sent as command 2"), "{said}");
         second
     }
 
-    /// Goes on with the first process while the second has the session, and lets both come to their ends.
+    /// Continues with the first process while the second has the session, and lets both come to their ends.
     fn both_end(mut self, check: impl Fn(&Program, &str, &Events)) {
         let mut second = self.taken_over();
         let Stopped { program, id, mut first, .. } = self;
@@ -200,7 +200,7 @@ fn in_the_middle_of_tools_files() {
     assert!(learned.len() == 4 && learned.iter().all(|line| line.contains(": unknown: ")), "{learned:?}");
 }
 
-/// The second process is done when the first goes on: it takes the session up again, and shows what came of it.
+/// The second process is done when the first goes on: it loads the session again, and shows what came of it.
 fn when_the_other_has_finished() {
     let ops = json!([call(&[append("append_once", "one", CALL_MS)]), { "op": "say", "text": "on" }]);
     let mut stopped =
@@ -212,7 +212,7 @@ fn when_the_other_has_finished() {
     first.signal(Signal::CONT);
     let ended = first.end().expect(0);
     assert!(
-        ended.stderr.contains("the session is taken up again") && ended.stderr.contains("lease"),
+        ended.stderr.contains("the session is loaded again") && ended.stderr.contains("lease"),
         "{}",
         ended.stderr
     );

@@ -14,7 +14,7 @@ const KILLS: u32 = 20;
 const REPLY_MS: u64 = 200;
 /// How long after an entry the host is killed at most: sooner than the next reply comes.
 const LINGER_MS_MAX: u64 = 120;
-/// Entries that only say that a session is taken up again.
+/// Entries that only say that a session is loaded again.
 const TAKING_UP: [&str; 8] = [
     "session.loaded",
     "session.unloaded",
@@ -26,7 +26,7 @@ const TAKING_UP: [&str; 8] = [
     "snapshot.rejected",
 ];
 
-/// What the model does: it looks, plans, runs the tests, mends one bug after the other and writes down why.
+/// What the model does: it looks, plans, runs the tests, fixes one bug after the other and writes down why.
 fn script() -> String {
     let calls = |text: &str, uses: &[(&str, &str)]| {
         let uses: Vec<_> =

@@ -39,8 +39,8 @@ fn each_mistake_is_said_once_and_alone() {
         ("1st", "d", GOOD, Effect::Once, Severity::Warning, "refuse a name that begins so"),
         ("read", "  ", GOOD, Effect::Once, Severity::Warning, "has no description"),
         ("read", &long, GOOD, Effect::Once, Severity::Warning, "has 1025 characters"),
-        ("read", "d", "[]", Effect::Once, Severity::Error, "is no JSON object"),
-        ("read", "d", "{", Effect::Once, Severity::Error, "is no JSON: "),
+        ("read", "d", "[]", Effect::Once, Severity::Error, "is not a JSON object"),
+        ("read", "d", "{", Effect::Once, Severity::Error, "is not JSON: "),
         ("read", "d", "{}", Effect::Once, Severity::Warning, "does not say \"type\": \"object\""),
         (
             "read",

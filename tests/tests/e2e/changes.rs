@@ -214,7 +214,7 @@ async fn wake(host: &Host, id: &SessionId) {
     host.send(id, ann(), Command::Interrupt { turn: u32::MAX }, None).await.expect("taken");
 }
 
-/// What another process sends is found, and taken in while a turn runs.
+/// What another process sends is found, and accepted while a turn runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_process_changes_what_waits() {
     let world = World::new().await;

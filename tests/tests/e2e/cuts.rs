@@ -1,4 +1,4 @@
-//! Every session is also killed after every transaction, taken up again, here and from a copy of its data
+//! Every session is also killed after every transaction, loaded again, here and from a copy of its data
 //! folder, and must come to the same.
 
 use rewake_core::command::Command;

@@ -1,7 +1,7 @@
 //! How steps end that do not end well: each as its own code, and never at another session's cost.
 
 use rewake_core::command::Command;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
 use rewake_tests::world::{ann, send};
@@ -54,7 +54,7 @@ async fn a_failed_session_is_over() {
     let mut session = Running::start(&host, &id, &ops.to_string()).await;
     session.event("tool.started").await;
     send(&host, &id, "too late").await;
-    assert_eq!(session.rest().await, Outcome::Gone(Gone::Ended));
+    assert_eq!(session.rest().await, Outcome::Gone(UnloadReason::Ended));
     let message = Command::Stop { reason: String::new() };
     let refused = host.send(&id, ann(), message, None).await.unwrap_err();
     assert!(refused.to_string().contains("the session is failed"), "{refused}");

@@ -10,7 +10,7 @@ use rewake_core::fact::{
 };
 use rewake_core::ids::{Digest, SessionId};
 use rewake_core::{canonical, session};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{HOST_VERSION, HostError, host};
 use rewake_tests::bundles::Draft;
 use rewake_tests::world::{ann, send};
@@ -55,7 +55,7 @@ async fn holding(id: &SessionId, mut drafts: Vec<Fresh>, harness: &str) -> World
 async fn fault_of(world: &World, id: &SessionId) -> Fault {
     let before = world.events(id).await.0.len();
     let outcome = Running::load(&world.host(), id).await.rest().await;
-    let Outcome::Gone(Gone::Faulted(fault)) = outcome else { panic!("no fault: {outcome:?}") };
+    let Outcome::Gone(UnloadReason::Faulted(fault)) = outcome else { panic!("no fault: {outcome:?}") };
     let events = world.events(id).await;
     let since: Vec<&str> = events.kinds().split_off(before);
     let allowed = ["session.loaded", "step.rerun", "step.started"];
@@ -251,7 +251,7 @@ async fn a_state_that_is_refused_at_once_is_a_fault() {
     let ops =
         json!([{ "op": "more" }, { "op": "tools", "uses": [once] }, { "op": "spoil" }, { "op": "more" }]);
     let outcome = world.run(&id, &ops.to_string()).await;
-    let Outcome::Gone(Gone::Faulted(fault)) = outcome else { panic!("no fault: {outcome:?}") };
+    let Outcome::Gone(UnloadReason::Faulted(fault)) = outcome else { panic!("no fault: {outcome:?}") };
     assert_eq!(fault.reason, "state_refused");
     assert!(fault.detail.contains("it is spoilt"), "{}", fault.detail);
     let events = world.events(&id).await;

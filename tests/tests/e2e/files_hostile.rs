@@ -110,7 +110,7 @@ async fn what_is_no_file_is_not_opened() {
     let said = files(&world, &id, json!(ops)).await;
     assert!(said.iter().all(|line| line == "PermissionDenied"), "{said:?}");
     assert!(is_opened.try_recv().is_err(), "the pipe was opened");
-    // Whoever waits is let go.
+    // Anyone who waits is let go.
     let _reader = fs::File::open(drop.path().join("pipe")).unwrap();
     assert!(is_opened.recv_timeout(Duration::from_secs(10)).unwrap());
 }
@@ -152,7 +152,7 @@ async fn a_tree_has_a_bottom() {
     assert_eq!(said, [deep, "ok", "ok", "ok", "ok", "ok", "ok", deep, "ok", "ok", deep, "ok"]);
     let depth = walked(&workspace(&world, &id));
     assert_eq!(depth, 128);
-    // A host that measures it anew can.
+    // A host that measures it again can.
     let said = files(&world, &id, json!([{ "do": "write", "path": "/workspace/a/file", "text": "x" }])).await;
     assert_eq!(said, ["ok"]);
 }

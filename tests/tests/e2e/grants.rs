@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rewake_bundle::Bundle;
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{Approval, NewSession};
 use rewake_tests::bundles::{Draft, guest};
 use rewake_tests::journal::Events;
@@ -232,7 +232,7 @@ async fn rules_that_change_over_a_store_that_fails_hold_up_no_host() {
     });
     let outcome = given_up.await.expect("the session is given up");
     assert!(
-        matches!(&outcome, Outcome::Gone(Gone::Failed(why)) if why.contains("the disk is gone")),
+        matches!(&outcome, Outcome::Gone(UnloadReason::Failed(why)) if why.contains("the disk is gone")),
         "{outcome:?}"
     );
 }
@@ -287,7 +287,7 @@ async fn rules_that_change_for_a_session_at_rest_are_journaled() {
     session.event("grants.narrowed").await;
     ruled.write(&wide);
     session.event("grants.narrowed").await;
-    assert_eq!(session.unload().await, Gone::Unloaded);
+    assert_eq!(session.unload().await, UnloadReason::Unloaded);
     let events = ruled.world.check(&id).await;
     assert_eq!(narrowed(&events), [(json!("rw"), Value::Null), (Value::Null, json!("rw"))]);
     assert_eq!(events.count("session.loaded"), 3);
@@ -324,7 +324,7 @@ async fn a_person_s_approval_is_pinned_and_a_rule_can_take_it_back() {
     assert!(ruled.append(&id, "x").await.0.contains("was not granted"));
 }
 
-/// A directory of the host is there while the rules name it, whoever approved what.
+/// A directory of the host is there while the rules name it, anyone who approved what.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_of_the_host_is_there_while_the_rules_name_it() {
     let draft = Draft::new("test/dirs")

@@ -2,7 +2,7 @@
 //! replace, and hooks that end the turn.
 
 use rewake_core::command::Command;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
 use rewake_tests::play::Scenario;
@@ -209,7 +209,7 @@ async fn the_end_of_a_session_is_told_once() {
             let host = world.host();
             let stop = Command::Stop { reason: "enough".into() };
             host.send(&id, ann(), stop, None).await.unwrap();
-            assert_eq!(rest(&host, &id).await, Outcome::Gone(Gone::Ended));
+            assert_eq!(rest(&host, &id).await, Outcome::Gone(UnloadReason::Ended));
             host.shut_down().await;
         } else {
             world.run(&id, &json!([{ "op": "fail", "session": true, "code": "broken" }]).to_string()).await;

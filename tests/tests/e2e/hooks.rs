@@ -229,7 +229,7 @@ async fn a_rewriter_cannot_make_an_input_that_does_not_fit() {
     for (input, why) in [
         (r#"{"line":1,"path":"/workspace/log"}"#, "`/line` must be of type string"),
         (r#"{"line":"y"}"#, "`/path` is missing"),
-        (r#"["line"]"#, "is no JSON object"),
+        (r#"["line"]"#, "is not a JSON object"),
         (r#"{"path":"a","path":"b","line":"y"}"#, "cannot be read as JSON"),
     ] {
         for (on_error, line) in [("", None), ("\non_error = \"allow\"", Some("x\n"))] {

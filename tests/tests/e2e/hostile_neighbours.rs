@@ -50,7 +50,7 @@ async fn beside(busy: &str) {
     while since.elapsed() < TRIED {
         let quiet = median(&mut neighbour).await;
         let mut spinning = Running::start(&host, &other, busy).await;
-        // A step that is taken up again has no second start.
+        // A step that is loaded again has no second start.
         spinning.event(if busy.contains("\"tools\"") { "tool.started" } else { "session.loaded" }).await;
         let loud = median(&mut neighbour).await;
         spinning.unload().await;

@@ -1,10 +1,10 @@
-//! Several hosts over one store: one has a session, whoever has lost it writes nothing more, and what a
-//! killed one left is taken up at once.
+//! Several hosts over one store: one has a session, anyone who has lost it writes nothing more, and what a
+//! killed one left is loaded at once.
 
 use std::sync::Arc;
 
 use rewake_core::ids::HostId;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{HostError, NewSession};
 use rewake_store::memory::{Failure, MemoryStore};
 use rewake_store::{Inbox as _, StoreError};
@@ -33,7 +33,7 @@ async fn one_host_has_a_session() {
     assert_eq!(world.events(&id).await.first("session.loaded").data["host"], holder.as_str());
     assert!(refused.to_string().contains(holder.as_str()));
 
-    assert_eq!(session.unload().await, Gone::Unloaded);
+    assert_eq!(session.unload().await, UnloadReason::Unloaded);
     let session = Running::rested(&second, &id).await;
     session.unload().await;
     let events = world.check(&id).await;
@@ -49,8 +49,8 @@ async fn a_second_load_is_the_same_load() {
     let host = world.host();
     let (one, two) = tokio::join!(host.load(&id), host.load(&id));
     let (one, two) = (one.unwrap().0, two.unwrap().0);
-    assert_eq!(one.unload("test").await, Gone::Unloaded);
-    assert_eq!(two.gone().await, Gone::Unloaded);
+    assert_eq!(one.unload("test").await, UnloadReason::Unloaded);
+    assert_eq!(two.unloaded().await, UnloadReason::Unloaded);
     assert!(host.loaded(&id).is_none());
     assert_eq!(world.check(&id).await.count("session.loaded"), 1);
 }
@@ -67,7 +67,7 @@ async fn a_fenced_driver_writes_nothing_more() {
     let other = HostId::parse("host_other").unwrap();
     let lease = world.store.acquire(&id, &other, TTL_MS, &|_| true).await.unwrap();
     session.send(r#"[{ "op": "say", "text": "once" }]"#).await;
-    assert_eq!(session.rest().await, Outcome::Gone(Gone::Fenced));
+    assert_eq!(session.rest().await, Outcome::Gone(UnloadReason::Fenced));
     assert!(stale.loaded(&id).is_none());
     assert_eq!(world.events(&id).await.0.len(), before);
     assert_eq!(world.store.pending(&id).await.unwrap().len(), 1);
@@ -78,7 +78,7 @@ async fn a_fenced_driver_writes_nothing_more() {
     assert_eq!(world.check(&id).await.said()[0], "once");
 }
 
-/// R0: a host that lost a session's lease takes the session up again, if it can have it. What it had in
+/// R0: a host that lost a session's lease loads the session again, if it can have it. What it had in
 /// memory is gone; nothing is lost or done twice, and that the step is run again does not count against it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fenced_session_is_taken_up_again_where_its_lease_is_free() {
@@ -97,7 +97,7 @@ async fn a_fenced_session_is_taken_up_again_where_its_lease_is_free() {
     assert!(host.loaded(&id).is_some(), "whoever follows it need not do anything");
     session.send(r#"[{ "op": "say", "text": "later" }]"#).await;
     assert_eq!(session.rest().await, Outcome::Idle);
-    assert_eq!(session.unload().await, Gone::Unloaded);
+    assert_eq!(session.unload().await, UnloadReason::Unloaded);
     let events = world.check(&id).await;
     let loads: Vec<_> = events.of_kind("session.loaded").collect();
     assert_eq!(loads.len(), 2);
@@ -135,10 +135,13 @@ async fn a_session_is_read_back_when_it_is_not_known_what_was_written() {
         match outcome {
             None => {
                 assert_eq!(rest, Outcome::Idle, "{failures:?}");
-                assert_eq!(session.unload().await, Gone::Unloaded);
+                assert_eq!(session.unload().await, UnloadReason::Unloaded);
             }
             Some(why) => {
-                assert!(matches!(&rest, Outcome::Gone(Gone::Failed(told)) if told.contains(why)), "{rest:?}");
+                assert!(
+                    matches!(&rest, Outcome::Gone(UnloadReason::Failed(told)) if told.contains(why)),
+                    "{rest:?}"
+                );
                 assert!(host.loaded(&id).is_none());
                 assert_eq!(store.pending(&id).await.unwrap().len(), 1, "what was sent is there still");
                 continue;
@@ -164,7 +167,7 @@ async fn a_driver_fenced_in_a_call_does_not_tell_its_end() {
     session.event("tool.started").await;
     let other = HostId::parse("host_other").unwrap();
     let lease = world.store.acquire(&id, &other, TTL_MS, &|_| true).await.unwrap();
-    assert_eq!(session.rest().await, Outcome::Gone(Gone::Fenced));
+    assert_eq!(session.rest().await, Outcome::Gone(UnloadReason::Fenced));
     world.store.release(&lease).await.unwrap();
     assert_eq!(world.resume(&id).await, Outcome::Idle);
     let events = world.check(&id).await;

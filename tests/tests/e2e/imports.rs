@@ -118,7 +118,7 @@ async fn files_come_between_turns_and_the_harness_hears_of_them() {
     assert_eq!(place.world.check(&place.id).await.count("workspace.imported"), 2);
 }
 
-/// R1: a session that rests in this very host is let go of for it.
+/// R1: a session that rests in this very host is unloaded for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_rests_here_is_let_go_of() {
     let place = Place::new().await;
@@ -193,8 +193,8 @@ async fn what_was_not_announced_never_came() {
     assert_eq!(place.world.check(&place.id).await.count("workspace.imported"), 0);
 }
 
-/// The host dies after the entry: whoever takes the session up finds the files, before anything runs. Once a
-/// session was taken up since, an import that is found beside it is nobody's.
+/// The host dies after the entry: the host that loads the session finds the files, before anything runs. Once a
+/// session was loaded since, an import that is found beside it is nobody's.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_announced_is_there_before_anything_runs() {
     let place = Place::new().await;

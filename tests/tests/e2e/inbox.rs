@@ -1,9 +1,9 @@
-//! What is sent to a session: in which turn it is taken in, and what becomes of it if it is not.
+//! What is sent to a session: in which turn it is accepted, and what becomes of it if it is not.
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_runtime::Host;
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_tests::bundles::Draft;
 use rewake_tests::world::{ann, send};
 use rewake_tests::{Outcome, Running, World};
@@ -211,7 +211,7 @@ async fn a_stop_answers_every_row_and_ends_the_session() {
     session.send(NOTHING).await;
     session.command(answer("q", "yes")).await.unwrap();
     session.command(Command::Stop { reason: "enough".into() }).await.unwrap();
-    assert_eq!(session.rest().await, Outcome::Gone(Gone::Ended));
+    assert_eq!(session.rest().await, Outcome::Gone(UnloadReason::Ended));
     let refused = host.send(&id, ann(), answer("q", "yes"), None).await.unwrap_err();
     assert!(refused.to_string().contains("the session is stopped"), "{refused}");
     let events = world.check(&id).await;

@@ -9,7 +9,7 @@ use rewake_tests::world::send;
 use rewake_tests::{CutStore, Outcome, Running, World};
 use serde_json::json;
 
-/// Has one host after another take the session up, each killed after so many appends.
+/// Has one host after another load the session, each killed after so many appends.
 async fn killed(world: &World, id: &SessionId, times: u32, appends: i64) {
     for _ in 0..times {
         let host = world.host_over(Arc::new(CutStore::new(world.store.clone(), appends)));

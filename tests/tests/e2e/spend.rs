@@ -193,7 +193,7 @@ async fn the_smaller_cap_is_pinned() {
     assert_eq!(world.check(&made.id).await.count("turn.completed"), 1);
 }
 
-/// A provider that is busy is asked again: each attempt is in the journal, and what was shown is taken back.
+/// A provider that is busy is asked again: each attempt is in the journal, and what was shown is canceled.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_provider_is_asked_again() {
     let world = World::new().await;

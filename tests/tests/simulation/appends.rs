@@ -108,7 +108,7 @@ impl FaultStore {
             let done = self.sim.commit(session, self.host, append);
             if let Err(error) = &done {
                 self.sim.note(format!("  refused: {error}"));
-                // Of its own inbox. Whoever is refused for anything else was wronged by what happened to another one.
+                // Of its own inbox. Anyone who is refused for anything else was wronged by what happened to another one.
                 if matches!(
                     error,
                     StoreError::RowChanged { .. }

@@ -155,7 +155,7 @@ struct Open {
     place: Place,
     /// Attempts that count.
     spent: u32,
-    /// The next does not: its host let go of it in good order, or lived on (R5).
+    /// The next does not: its host unloaded it in good order, or lived on (R5).
     excused: bool,
 }
 
@@ -288,7 +288,7 @@ fn interrupts(evidence: &Evidence) -> Checked {
     Ok(())
 }
 
-/// R1: a message is told as its last edit says, and not at all if it was taken back; who was told that it is so was
+/// R1: a message is told as its last edit says, and not at all if it was canceled; who was told that it is so was
 /// told the truth. Promoted messages come first, the last one before the others.
 fn changes(evidence: &Evidence) -> Checked {
     let acked = |n: u64| evidence.sent.iter().find(|sent| sent.acked == Some(n)).map(|sent| &sent.command);

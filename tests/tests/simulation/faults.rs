@@ -56,7 +56,7 @@ pub(crate) enum Fault {
     Stolen,
     /// The same, and the process stands still meanwhile.
     Seized,
-    /// The session is let go of in good order after it.
+    /// The session is unloaded in good order after it.
     LetGo,
     /// The wall clock of the host's machine is set by so many milliseconds.
     Set(i64),

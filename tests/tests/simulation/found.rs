@@ -15,7 +15,7 @@ use crate::stage::Stage;
 const PLAIN: usize = 0;
 /// One with hooks on its start, its prompts and more.
 const HOOKED: usize = 3;
-/// One with a hook on being taken up again.
+/// One with a hook on being loaded again.
 const RESUMED: usize = 5;
 
 fn listed(kind: &'static str, nth: u32, fault: Fault) -> Listed {

@@ -26,7 +26,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Takes in an entry that was appended.
+    /// Accepts an entry that was appended.
     pub(crate) fn read(&mut self, entry: &Entry) {
         match &entry.fact {
             Fact::TurnStarted(_) => {
@@ -158,7 +158,7 @@ impl Crowd {
         }
     }
 
-    /// Somebody edits, takes back or promotes one of the last messages, whether it still waits or not.
+    /// Somebody edits, cancels or promotes one of the last messages, whether it still waits or not.
     fn change(&mut self, view: &View) -> Option<Act> {
         let is_message = |sent: &&Sent| matches!(sent.command, Command::Message { .. });
         let rows = self.sent.iter().filter(is_message).filter_map(|sent| sent.acked);

@@ -7,7 +7,7 @@ use rewake_tests::bundles::Draft;
 use rewake_tests::chooser::Chooser;
 use serde_json::{Value, json};
 
-/// The file that tools write to: the world outside of the store, which no kill takes back.
+/// The file that tools write to: the world outside of the store, which no kill cancels.
 pub(crate) const LOG: &str = "/workspace/log";
 
 /// How the people behave.

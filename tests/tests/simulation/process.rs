@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{Host, HostError, Loaded};
 use rewake_store::Inbox as _;
 use tokio::sync::broadcast::error::RecvError;
@@ -212,7 +212,7 @@ impl<'a> Process<'a> {
             while let Some(follower) = &mut follower {
                 let told = match follower.recv().await {
                     Ok(Live::Idle) => Signal::Idle(session),
-                    Ok(Live::Gone(gone)) => Signal::Gone(n, session, gone),
+                    Ok(Live::Unloaded(gone)) => Signal::Gone(n, session, gone),
                     Ok(_) | Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return,
                 };
@@ -298,7 +298,7 @@ impl<'a> Process<'a> {
         Some(Life::Settled)
     }
 
-    /// A host could not take a session up: it tries again when whoever has the lease has lost it. One that lives, and
+    /// A host could not load a session: it tries again when anyone who has the lease has lost it. One that lives, and
     /// perhaps waits for a time that its wrong clock does not come to, keeps its lease in the end.
     fn refused(&mut self, n: u32, session: usize, error: HostError) -> Option<Life> {
         self.sim.note(format!("host {n} does not load {session}: {error}"));
@@ -338,18 +338,18 @@ impl<'a> Process<'a> {
     }
 
     /// A host no longer runs a session. Some host must.
-    fn gone(&mut self, n: u32, session: usize, gone: Gone) -> Option<Life> {
+    fn gone(&mut self, n: u32, session: usize, gone: UnloadReason) -> Option<Life> {
         self.sim.note(format!("host {n} has let go of {session}: {gone:?}"));
         // An older one may not have noticed that the session is no longer its own.
         let newest = self.running.iter().rev().find(|(_, running)| running.sessions.contains(&session));
         let is_newest = newest.is_some_and(|(newest, _)| *newest == n);
         self.forget(n, session);
         match gone {
-            Gone::Ended => return self.settled(session),
-            Gone::Faulted(fault) => {
+            UnloadReason::Ended => return self.settled(session),
+            UnloadReason::Faulted(fault) => {
                 return Some(Life::Stuck(format!("a fault: {} {}", fault.reason, fault.detail)));
             }
-            Gone::Unloaded | Gone::Fenced | Gone::Failed(_) => {}
+            UnloadReason::Unloaded | UnloadReason::Fenced | UnloadReason::Failed(_) => {}
         }
         if is_newest {
             self.open(vec![session]);

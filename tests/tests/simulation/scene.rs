@@ -50,7 +50,7 @@ pub(crate) struct Begun {
 #[derive(Clone, Debug)]
 pub(crate) struct Takeover {
     pub(crate) from: u32,
-    /// The lease of whoever took it.
+    /// The lease of anyone who took it.
     pub(crate) epoch: u64,
     /// When, in milliseconds since the beginning.
     pub(crate) at_ms: u64,

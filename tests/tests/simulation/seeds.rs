@@ -25,7 +25,7 @@ use crate::transcript::{has_losses, transcript};
 const SEEDS: u64 = 10_000;
 /// How many tests share them.
 const SHARDS: u64 = 4;
-/// What happened last, for whoever reads of a failure.
+/// What happened last, for anyone who reads of a failure.
 const SHOWN: usize = 60;
 
 const FAULTS: With = With { faults: Which::Drawn, lie: None };
@@ -245,6 +245,9 @@ fn course(ran: &Ran) -> Vec<(String, String)> {
     lines
 }
 
+/// Seeds that are run twice.
+const TWICE: u64 = 60;
+
 /// The same seed takes the same course. What a load does with folders is done on a thread of its own, whose answers a
 /// busy machine may put before or after what another host does: hardly any run differs, and then once.
 #[test]
@@ -252,7 +255,7 @@ fn a_seed_is_what_happens() {
     let stage = Stage::new();
     let first = env("REWAKE_SIM_SEED").unwrap_or(0);
     let mut again = 0;
-    for seed in first..first + env("REWAKE_SIM_SEEDS").unwrap_or(60) {
+    for seed in first..first + TWICE {
         let plan = Plan::of(seed);
         let once = || {
             let ran = run(&stage, seed, &plan, FAULTS);

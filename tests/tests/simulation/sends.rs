@@ -35,7 +35,7 @@ impl Sim {
         tokio::spawn(async move { sim.send_by(session, &host, &act).await });
     }
 
-    /// Sends something by a host, which then looks for it. Whoever does not know what became of it sends it again.
+    /// Sends something by a host, which then looks for it. Anyone who does not know what became of it sends it again.
     async fn send_by(&self, session: usize, host: &Host, act: &Act) {
         let Act::Send(at) = *act else { return self.act(session, act) };
         let (id, sent) = {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use rewake_core::ids::{HostId, SessionId};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{HostError, Loaded};
 use rewake_store::{Append, Journal as _, Lease, Leases as _, MemoryStore, StoreError};
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ pub(crate) const LOOKS: u32 = 4;
 /// The same where the tool sleeps before that: its driver looks every half second meanwhile.
 pub(crate) const LOOKS_MAX: u32 = 28;
 
-/// What whoever runs the hosts is told.
+/// What anyone who runs the hosts is told.
 pub(crate) enum Signal {
     /// The process was killed.
     Killed,
@@ -37,7 +37,7 @@ pub(crate) enum Signal {
     KillIn(Duration),
     /// Another process takes these sessions over.
     TakeOver(Vec<usize>),
-    /// A session is let go of in good order.
+    /// A session is unloaded in good order.
     LetGo(usize),
     /// A process that stands still goes on.
     Thaw,
@@ -46,7 +46,7 @@ pub(crate) enum Signal {
     /// A host has loaded a session, or not.
     Loaded(u32, usize, Result<Loaded, HostError>),
     /// A host no longer runs a session.
-    Gone(u32, usize, Gone),
+    Gone(u32, usize, UnloadReason),
     /// A host says that nothing is being done in a session.
     Idle(usize),
 }
@@ -113,7 +113,7 @@ pub(crate) struct State {
     pub(crate) dead: BTreeSet<HostId>,
     /// What is to be written together, by the host.
     pub(crate) groups: BTreeMap<u32, Vec<Member>>,
-    /// What happened, for whoever reads of a failure.
+    /// What happened, for anyone who reads of a failure.
     pub(crate) actions: Vec<String>,
     /// How often each thing went wrong.
     pub(crate) counts: BTreeMap<String, u64>,
@@ -257,7 +257,7 @@ impl Sim {
         }
     }
 
-    /// Ends of leases are judged by the clock of whoever asks.
+    /// Ends of leases are judged by the clock of anyone who asks.
     pub(crate) fn set_clock(&self, host: u32) {
         let now = self.lock().time.wall(host);
         self.inner.set_now(now);
@@ -307,7 +307,7 @@ impl Sim {
         self.lock().note(format!("the refused transaction is {}there", if came { "" } else { "not " }));
     }
 
-    /// Whoever does not know what became of its commit opens the store again before it writes anything else.
+    /// Anyone who does not know what became of its commit opens the store again before it writes anything else.
     pub(crate) fn reopened_by(&self, session: usize, host: u32) {
         let is_own = self.lock().scenes[session].zombie.as_ref().is_some_and(|(of, _)| *of == host);
         if is_own {
@@ -326,7 +326,7 @@ impl Sim {
         }
     }
 
-    /// Whoever has stood still for long enough goes on; all of them, where nothing else moves any more. False if
+    /// Anyone who has stood still for long enough goes on; all of them, where nothing else moves any more. False if
     /// nobody does.
     pub(crate) fn thaw(&self, all: bool) -> bool {
         let mut state = self.lock();
@@ -406,7 +406,7 @@ impl Sim {
         state.time.awake_ms() >= state.scenes[session].no_renewals_until_ms
     }
 
-    /// Tells whoever runs the hosts.
+    /// Tells anyone who runs the hosts.
     pub(crate) fn signal(&self, signal: Signal) {
         self.lock().signal(signal);
     }

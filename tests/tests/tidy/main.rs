@@ -9,6 +9,7 @@ mod dependencies;
 mod examples;
 mod functions;
 mod golden;
+mod imports;
 mod links;
 mod manifests;
 mod modules;
@@ -120,6 +121,25 @@ fn documents_use_the_words_of_the_field() {
 }
 
 #[test]
+fn texts_and_comments_use_them_more_and_more() {
+    let tree = Tree::read();
+    let crates = dependencies::workspace_crates();
+    let folders = crates.iter().filter_map(|member| member.manifest.strip_suffix("/Cargo.toml"));
+    let mut counted: words::Counted = folders.map(|folder| (folder.to_owned(), Vec::new())).collect();
+    for path in tree.present.iter().filter(|path| tree::has_extension(path, "rs")) {
+        let is_in = |folder: &&String| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
+        let folder = counted.keys().filter(is_in).max_by_key(|folder| folder.len()).cloned();
+        let found = words::in_rust(path, &tree.text(path));
+        counted.entry(folder.unwrap_or_default()).or_default().extend(found);
+    }
+    if std::env::var_os(words::UPDATE).is_some() {
+        let table = words::updated(&tree.text(words::TABLE), &counted);
+        std::fs::write(tree::root().join(words::TABLE), table).expect("the table can be written");
+    }
+    assert_none(words::kept(&tree.text(words::TABLE), &counted));
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     let tree = Tree::read();
     let documents = tree.present.iter().filter(|path| tree::has_extension(path, "md"));
@@ -145,6 +165,13 @@ fn the_reference_is_what_the_contract_says() {
         std::fs::write(tree::root().join(wit::FILE), &made).expect("the reference can be written");
     }
     assert_none(wit::fresh(&Tree::read().text(wit::FILE), &made));
+}
+
+#[test]
+fn imports_of_a_harness_are_in_every_place() {
+    let tree = Tree::read();
+    let (resolve, package) = wit::parsed(&tree::root());
+    assert_none(imports::missing(&imports::functions(&resolve, package), &|path| tree.text(path)));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use wit_parser::{
-    Docs, Function, Interface, InterfaceId, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
+    Docs, Function, Interface, InterfaceId, PackageId, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World,
+    WorldItem,
 };
 
 use crate::tree::Violation;
@@ -18,9 +19,15 @@ pub(crate) const WRITE: &str = "REWAKE_DOCS_WRITE";
 
 /// The reference as the contract makes it.
 pub(crate) fn of_the_tree(root: &Path) -> String {
+    let (resolve, package) = parsed(root);
+    reference(&resolve, &resolve.packages[package])
+}
+
+/// The contract.
+pub(crate) fn parsed(root: &Path) -> (Resolve, PackageId) {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(root.join(SOURCE)).expect("the contract is well-formed");
-    reference(&resolve, &resolve.packages[package])
+    (resolve, package)
 }
 
 pub(crate) fn fresh(written: &str, made: &str) -> Vec<Violation> {

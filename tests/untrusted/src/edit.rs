@@ -1,4 +1,4 @@
-//! One way in which bytes are spoilt: as bits rot, as lines are lost, and as somebody would who means harm.
+//! One way in which bytes are corrupted: as bits rot, as lines are lost, and as somebody would who means harm.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,4 +1,4 @@
-//! JSON that is spoilt as a tree: it stays JSON, and says something else.
+//! JSON that is corrupted as a tree: it stays JSON, and says something else.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,10 +1,10 @@
-//! Properties over bytes that nobody should trust. Samples of what is really read are spoilt, and whatever comes
+//! Properties over bytes that nobody should trust. Samples of what is really read are corrupted, and whatever comes
 //! of that, a property must hold of it: it panics where it does not.
 //!
 //! The samples are files, `tests/fuzz/corpus/<name>/*`, which cargo-fuzz begins with as well; what was once found to
 //! break something is one of them, so each is tried as it stands, too.
 //!
-//! Knows how input is spoilt ([`Samples`]) and how a property is run: the same cases in every run, and then, for as
+//! Knows how input is corrupted ([`Samples`]) and how a property is run: the same cases in every run, and then, for as
 //! many seconds as `REWAKE_FUZZ_SECONDS` says, others; a failure says how to have it again. Knows no format.
 
 mod edit;
@@ -29,7 +29,7 @@ const EDITS_MAX: usize = 6;
 /// Bytes of an input: what is longer is cut.
 const INPUT_BYTES_MAX: usize = 256 << 10;
 
-/// Inputs as they really are, to be spoilt.
+/// Inputs as they really are, to be corrupted.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     inputs: Vec<Vec<u8>>,
@@ -81,7 +81,7 @@ impl Samples {
         self
     }
 
-    /// Spoilt bytes.
+    /// Corrupted bytes.
     pub fn bytes(&self) -> impl Strategy<Value = Vec<u8>> + use<> {
         let samples = self.clone();
         let edits = proptest::collection::vec(any::<Edit>(), 0..=EDITS_MAX);
@@ -95,12 +95,12 @@ impl Samples {
         })
     }
 
-    /// Spoilt text: what is no UTF-8 is replaced.
+    /// Corrupted text: what is no UTF-8 is replaced.
     pub fn texts(&self) -> impl Strategy<Value = String> + use<> {
         self.bytes().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// JSON with values that are moved, missing, twice there, or others; now and then spoilt as text.
+    /// JSON with values that are moved, missing, twice there, or others; now and then corrupted as text.
     ///
     /// # Panics
     /// If a sample is no JSON.
@@ -108,7 +108,7 @@ impl Samples {
         prop_oneof![3 => json::spoilt(&self.inputs), 1 => self.texts()]
     }
 
-    /// Text with lines that end with JSON: that is spoilt as trees, and lines are lost, doubled and moved.
+    /// Text with lines that end with JSON: that is corrupted as trees, and lines are lost, doubled and moved.
     pub fn json_lines(&self) -> impl Strategy<Value = String> + use<> {
         let samples: Vec<String> =
             self.inputs.iter().map(|input| String::from_utf8_lossy(input).into_owned()).collect();
@@ -125,25 +125,25 @@ impl Samples {
         prop_oneof![3 => spoilt, 1 => self.texts()]
     }
 
-    /// Runs a property over the samples, and over spoilt lines of JSON.
+    /// Runs a property over the samples, and over corrupted lines of JSON.
     pub fn check_json_lines(&self, cases: u32, property: impl Fn(&str)) {
         self.inputs.iter().for_each(|input| property(&String::from_utf8_lossy(input)));
         check(cases, self.json_lines(), |text| property(text));
     }
 
-    /// Runs a property over the samples, and over spoilt bytes.
+    /// Runs a property over the samples, and over corrupted bytes.
     pub fn check(&self, cases: u32, property: impl Fn(&[u8])) {
         self.inputs.iter().for_each(|input| property(input));
         check(cases, self.bytes().prop_map(Bytes), |bytes| property(&bytes.0));
     }
 
-    /// Runs a property over the samples, and over spoilt text.
+    /// Runs a property over the samples, and over corrupted text.
     pub fn check_text(&self, cases: u32, property: impl Fn(&str)) {
         self.inputs.iter().for_each(|input| property(&String::from_utf8_lossy(input)));
         check(cases, self.texts(), |text| property(text));
     }
 
-    /// Runs a property over the samples, and over spoilt JSON.
+    /// Runs a property over the samples, and over corrupted JSON.
     pub fn check_json(&self, cases: u32, property: impl Fn(&str)) {
         self.inputs.iter().for_each(|input| property(&String::from_utf8_lossy(input)));
         check(cases, self.json(), |text| property(text));

@@ -1,4 +1,4 @@
-//! That input is spoilt in all ways, the same in every run, and that what does not hold is found and told.
+//! That input is corrupted in all ways, the same in every run, and that what does not hold is found and told.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -29,7 +29,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result {
 
     console::heading("1. An agent works on a copy of this project's documents");
     let id = first(&rewake, &bundle, &documents)?;
-    console::heading("2. A new process wakes the session; it goes on after its last entry");
+    console::heading("2. A new process loads the session; it resumes after its last entry");
     second(&rewake, &id)?;
     console::heading("3. Once more");
     rewake.resume(&id)?;

@@ -38,7 +38,7 @@ pub(super) fn findings(events: &[Event], published: &str, untouched: bool) -> Ve
         ),
         finding(
             fed > 0,
-            format!("fed back instead of done again, in the steps that were cut: {fed} recorded outcomes"),
+            format!("replayed instead of repeated, in the steps that were cut: {fed} recorded outcomes"),
         ),
         finding(
             lines == 1 && count("tool.lost") == 1,

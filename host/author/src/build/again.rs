@@ -1,5 +1,5 @@
 //! Building everything twice from what is written, to see whether the same comes out. Knows what a build makes and
-//! what keeps it from being made anew; what that means is for whoever asks.
+//! what keeps it from being made again; what that means is for anyone who asks.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -22,7 +22,7 @@ pub use self::error::BuildError;
 use crate::lay::lay;
 use crate::sdk;
 
-/// A command that a build is about to run, for whoever shows it; its output goes to standard error as it comes.
+/// A command that a build is about to run, for anyone who shows it; its output goes to standard error as it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running<'a> {
     /// The component.

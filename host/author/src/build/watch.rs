@@ -13,7 +13,7 @@ use super::{manifest, outputs};
 use crate::sdk;
 
 /// How often the folder is looked at.
-const LOOK: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 /// Folders that builds write and authors do not.
 const SKIPPED: [&str; 4] = ["target", "node_modules", ".git", sdk::FOLDER];
 /// Bytes of a file whose contents are compared; of a larger one, length and time are.
@@ -63,7 +63,7 @@ impl Watch {
             if !differences(&self.seen, &now).is_empty() {
                 // An editor writes a file in steps, and a checkout many files.
                 loop {
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                     let later = see(&self.folder, &now);
                     let is_quiet = differences(&now, &later).is_empty();
                     now = later;
@@ -77,7 +77,7 @@ impl Watch {
                     return changed;
                 }
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -80,7 +80,7 @@ fn of_component(bundle: &Bundle, component: &Component, findings: &mut Vec<Findi
         say(
             Finding::note,
             format!("does not say why it asks for {what}"),
-            "add `why = \"…\"`: whoever is asked to grant it reads that",
+            "add `why = \"…\"`: the operator who is asked to grant it reads it",
         );
     }
     if let Some(timeout) = declared.limits.timeout.filter(looks_like_milliseconds) {

@@ -77,12 +77,16 @@ fn schema(tool: &ListedTool, say: &mut dyn FnMut(fn(super::Problem) -> Finding, 
         Ok(_) => {
             return say(
                 Finding::error,
-                "its input schema is no JSON object".into(),
+                "its input schema is not a JSON object".into(),
                 "write {\"type\": \"object\"} for a tool without arguments".into(),
             );
         }
         Err(error) => {
-            return say(Finding::error, format!("its input schema is no JSON: {error}"), "correct it".into());
+            return say(
+                Finding::error,
+                format!("its input schema is not JSON: {error}"),
+                "correct it".into(),
+            );
         }
     };
     if schema.get("type").and_then(Value::as_str) != Some("object") {
@@ -109,7 +113,7 @@ fn schema(tool: &ListedTool, say: &mut dyn FnMut(fn(super::Problem) -> Finding, 
     for problem in Schema::compile(&tool.input_schema).err().unwrap_or_default() {
         say(
             Finding::error,
-            format!("its input schema is none that this host can check: {problem}"),
+            format!("unsupported input schema: {problem}"),
             "correct it; what is shared goes into \"$defs\", and \"#/$defs/NAME\" refers to it".into(),
         );
     }

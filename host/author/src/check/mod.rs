@@ -1,6 +1,6 @@
 //! Checks a bundle beyond what loading it refuses: what is allowed and most likely not meant. Knows what a
 //! manifest, components and their tools say. Runs nothing but `list-tools`, without any grant; and builds, for
-//! whoever wants them compared.
+//! anyone who wants them compared.
 
 mod declared;
 mod listed;

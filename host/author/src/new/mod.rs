@@ -13,9 +13,9 @@ use crate::lay::lay;
 use crate::sdk;
 
 /// The scope of a bundle whose author names none.
-pub const SCOPE_DEFAULT: &str = "local";
+pub(crate) const SCOPE_DEFAULT: &str = "local";
 /// The languages that there are templates for.
-pub const LANGUAGES: [&str; 1] = ["rust"];
+pub(crate) const LANGUAGES: [&str; 1] = ["rust"];
 /// Scopes whose packages could be named as one that a template depends on.
 const SCOPES_TAKEN: [&str; 5] = ["proc", "rewake", "schemars", "serde", "wit"];
 
@@ -37,7 +37,7 @@ pub enum NewError {
     #[error("{} is there already and not empty; name another folder with --dir", .0.display())]
     NotEmpty(PathBuf),
     /// The folder's name belongs to something else.
-    #[error("{} is no folder; name another with --dir", .0.display())]
+    #[error("{} is not a folder; name another with --dir", .0.display())]
     NoFolder(PathBuf),
     /// Something cannot be written.
     #[error("{}: {source}", path.display())]

@@ -85,7 +85,11 @@ async fn an_import_that_nobody_implements_traps_and_says_which() {
     struct Nothing;
     impl rewake_wasi::WasiHost for Nothing {}
 
-    impl rewake_bindings::Imports for Nothing {}
+    impl rewake_bindings::ModelImports for Nothing {}
+    impl rewake_bindings::ToolsImports for Nothing {}
+    impl rewake_bindings::SessionImports for Nothing {}
+    impl rewake_bindings::HttpImports for Nothing {}
+    impl rewake_bindings::LogImports for Nothing {}
     let (result, _) = step(&titled(), Nothing).await;
     let error = result.unwrap_err();
     assert!(error.contains("session.set-title is not importable"), "{error}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Imports, http, log};
+use rewake_bindings::{HttpImports, LogImports, ModelImports, SessionImports, ToolsImports, http, log};
 use rewake_wasi::WasiHost;
 use wasmtime::Result;
 
@@ -25,8 +25,12 @@ impl Recorder {
     }
 }
 
-impl Imports for Recorder {
-    fn session_set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
+impl ModelImports for Recorder {}
+
+impl ToolsImports for Recorder {}
+
+impl SessionImports for Recorder {
+    fn set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
         async move {
             // Once round the scheduler: the call really waits.
             tokio::task::yield_now().await;
@@ -35,8 +39,10 @@ impl Imports for Recorder {
         }
         .boxed()
     }
+}
 
-    fn http_fetch(
+impl HttpImports for Recorder {
+    fn fetch(
         &mut self,
         request: http::Request,
     ) -> BoxFuture<'_, Result<Result<http::Response, http::Error>>> {
@@ -46,10 +52,12 @@ impl Imports for Recorder {
         }
         .boxed()
     }
+}
 
-    fn log(&mut self, level: log::Level, message: String) -> Result<()> {
+impl LogImports for Recorder {
+    fn log(&mut self, level: log::Level, message: String) -> BoxFuture<'_, Result<()>> {
         self.note(format!("{level:?} {message}"));
-        Ok(())
+        async { Ok(()) }.boxed()
     }
 }
 
@@ -89,12 +97,21 @@ impl WasiHost for Recorder {
         Ok((3, 4))
     }
 
-    fn replayed_ready(&mut self, _: &'static str, _: usize, _: usize) -> Result<Option<Vec<u32>>> {
-        Ok(self.replay.pop_front())
-    }
-
-    fn observed_ready(&mut self, function: &'static str, ready: &[u32]) -> Result<()> {
-        self.note(format!("{function} {ready:?}"));
-        Ok(())
+    fn observe_ready<'a>(
+        &'a mut self,
+        function: &'static str,
+        _: usize,
+        _: usize,
+        live: BoxFuture<'a, Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, Result<Vec<u32>>> {
+        async move {
+            if let Some(ready) = self.replay.pop_front() {
+                return Ok(ready);
+            }
+            let ready = live.await?;
+            self.note(format!("{function} {ready:?}"));
+            Ok(ready)
+        }
+        .boxed()
     }
 }

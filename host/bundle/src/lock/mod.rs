@@ -1,7 +1,7 @@
 //! `bundle.lock`: what a bundle was when its author built it. The digest of each file, what each component
 //! imports and which tools it lists, and which other bundles its `use` came to.
 //!
-//! Knows the file, and whether a bundle is what it says. Asks no component which tools it has: whoever did
+//! Knows the file, and whether a bundle is what it says. Asks no component which tools it has: anyone who did
 //! hands the answer in.
 
 mod parse;

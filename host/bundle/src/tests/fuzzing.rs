@@ -1,4 +1,4 @@
-//! Each door, tried with samples that are spoilt.
+//! Each door, tried with samples that are corrupted.
 
 use rewake_untrusted::Samples;
 

@@ -276,7 +276,7 @@ fn an_agent_s_mistakes() {
     check(
         "[agent]\nmax_usd = -1.5\n",
         &[
-            "7:11 `max_usd` is no amount: \"-1.5\" is no amount in USD: write a number such as 2.50, with at most 9 decimals | -",
+            "7:11 `max_usd` is not an amount: \"-1.5\" is not an amount in USD: write a number such as 2.50, with at most 9 decimals | -",
         ],
     );
     check(

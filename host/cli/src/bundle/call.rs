@@ -14,10 +14,10 @@ use rewake_text::one_line;
 use rewake_wire::Outcome as Ended;
 use serde_json::json;
 
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style, note};
 
 /// Lines of the audit list that are shown; `--json` has all.
@@ -66,7 +66,7 @@ pub(crate) async fn call(places: &Places, asked: &Call) -> Result<Outcome, Failu
     };
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&input) {
         return Err(Failure::Usage(format!(
-            "the input is no JSON ({error}); write it as an object: '{{\"path\": \"a.txt\"}}'"
+            "the input is not JSON ({error}); write it as an object: '{{\"path\": \"a.txt\"}}'"
         )));
     }
     let request = Asked {

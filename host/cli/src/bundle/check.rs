@@ -9,10 +9,10 @@ use rewake_runtime::{HostError, PlanError};
 use serde_json::json;
 
 use super::build::{failure, say};
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style};
 
 /// Say what is wrong with a bundle, and what is most likely not meant.
@@ -81,7 +81,7 @@ async fn find(places: &Places, asked: &Check) -> Result<Vec<Finding>, Failure> {
 async fn rebuilt(root: &Locator) -> Result<Vec<Finding>, Failure> {
     let Locator::Folder(folder) = root else {
         return Err(Failure::Usage(format!(
-            "--rebuild runs the bundle's own commands, and {root} is no folder to run them in: name its folder"
+            "--rebuild runs the bundle's own commands, and {root} is not a folder to run them in: name its folder"
         )));
     };
     check::rebuilt(folder, &mut say).await.map_err(failure)

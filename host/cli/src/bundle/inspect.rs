@@ -10,10 +10,10 @@ use rewake_runtime::host::find;
 use rewake_text::one_line;
 use serde_json::{Value, json};
 
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::describe;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style};
 
 /// Characters of what an author wrote, on one line.

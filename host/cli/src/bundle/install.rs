@@ -11,11 +11,11 @@ use rewake_runtime::host::Candidate;
 use rewake_store::Installed;
 
 use super::approve::{self, Approved, Approving};
-use crate::args::LOCATOR;
 use crate::data::{Opened, Places};
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style, note};
-use crate::run::operator;
+use crate::sending::operator;
 
 /// Install a built bundle, so that sessions and other bundles can name it.
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct Update {
 pub(crate) async fn install(places: &Places, asked: &Install) -> Result<Outcome, Failure> {
     if let Locator::Installed(..) = &asked.bundle {
         return Err(Failure::Usage(format!(
-            "{} is no folder with a bundle.toml and no packed file; name one to install it",
+            "{} is neither a folder with a bundle.toml nor a packed file; name one to install it",
             asked.bundle
         )));
     }

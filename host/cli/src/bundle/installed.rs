@@ -11,9 +11,9 @@ use rewake_text::one_line;
 use serde_json::json;
 
 use super::install::is_meant;
-use crate::args::LOCATOR;
 use crate::data::Places;
 use crate::exit::{Failure, Outcome};
+use crate::forms::LOCATOR;
 use crate::out::{Out, Style, note, table};
 
 /// Characters of a cell.
@@ -92,7 +92,7 @@ fn as_json(rules: &Rules, one: &Installed) -> serde_json::Value {
 /// `rewake bundle remove`.
 pub(crate) async fn remove(places: &Places, asked: &Remove) -> Result<Outcome, Failure> {
     let Locator::Installed(name, wanted) = &asked.bundle else {
-        return Err(Failure::Usage(format!("{} is no bundle's name; write scope/name", asked.bundle)));
+        return Err(Failure::Usage(format!("{} is not a bundle's name; write scope/name", asked.bundle)));
     };
     let store = places.write().await?;
     let result = async {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use rewake_author::test::{Case, Ground, Options, Report, Suite, SuiteError, TESTS, junit};
+use rewake_author::suite::{Case, Ground, Options, Report, Suite, SuiteError, TESTS, junit};
 use rewake_store::Store;
 
 use crate::data::Places;
@@ -72,7 +72,7 @@ pub(crate) async fn test(places: &Places, asked: &Test) -> Result<Outcome, Failu
     }
     let took = took(since.elapsed());
     let failed = summary(&mut out, asked, &reports, &took)?;
-    // After the summary: whoever cannot write the file still learns what came of it.
+    // After the summary: anyone who cannot write the file still learns what came of it.
     if let Some(file) = &asked.junit {
         let xml = junit(suite.bundle().name().as_str(), &reports);
         std::fs::write(file, xml).map_err(|error| Failure::io(&file.display().to_string(), error))?;

@@ -10,23 +10,25 @@ use rewake_core::entry::Entry;
 use rewake_core::fact::WaitOn;
 use rewake_core::ids::SessionId;
 use rewake_core::view;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{HostError, Loaded};
 use rewake_store::{Store, StoreError};
+use rewake_transcript::Transcript;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-use super::{SEND_PAUSE, SENDS_MAX, deliver, faulted, prompt, sender};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, Outcome};
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, faulted};
 use crate::out::{Out, clear_status, is_attended, note};
 use crate::outcome::Watch;
+use crate::prompt;
+use crate::sending::{SEND_PAUSE, SENDS_MAX, deliver, sender};
 use crate::shell::shell_word;
 use crate::signals::{self, Asked};
-use crate::stream::{Renderer, activity};
+use crate::stream::{activity, lines};
 
 /// How long until the journal of a session that another process has is looked at again.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -42,19 +44,19 @@ pub(super) enum Until {
     Stopped,
 }
 
-/// A session to be taken up and followed.
+/// A session to be loaded and followed.
 pub(super) struct Follow<'a> {
     pub(super) places: &'a Places,
     pub(super) opened: &'a Opened,
     pub(super) id: SessionId,
     /// What comes after it is shown.
     pub(super) journal: Journal,
-    pub(super) renderer: Renderer,
+    pub(super) transcript: Transcript,
     pub(super) watch: Watch,
     pub(super) out: Out,
     pub(super) json: bool,
     pub(super) until: Until,
-    /// Said once the session is taken up.
+    /// Said once the session is loaded.
     pub(super) welcome: Option<String>,
 }
 
@@ -71,13 +73,13 @@ enum Stood {
     /// Nothing is due any more.
     Idle,
     /// The session is not run here any more.
-    Gone(Gone),
+    Gone(UnloadReason),
     /// A signal asked for it.
     Left(Outcome),
 }
 
 impl Follow<'_> {
-    /// Takes the session up and follows it. Everything that is to be done must be in its inbox before.
+    /// Loads the session and follows it. Everything that is to be done must be in its inbox before.
     pub(super) async fn run(mut self) -> Result<Outcome, Failure> {
         let mut leaves = signals::watch(Asked {
             host: self.opened.host.clone(),
@@ -97,8 +99,8 @@ impl Follow<'_> {
         }
     }
 
-    /// Asks whoever sits at the terminal what the turn waits for. None: something was answered, and the
-    /// session is to be taken up again; it was let go of meanwhile, so waiting for a person costs nothing.
+    /// Asks the user at the terminal what the turn waits for. None: something was answered, and the
+    /// session is to be loaded again; it was unloaded meanwhile, so waiting for a person costs nothing.
     async fn ask(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Option<Outcome>, Failure> {
         let store: Arc<dyn Store> = self.opened.host.store().clone();
         let standing = Standing::whole(store, &self.id).await?;
@@ -109,7 +111,7 @@ impl Follow<'_> {
             let answer = tokio::select! {
                 answer = prompt::answer(question) => answer?,
                 Some(outcome) = leaves.recv() => {
-                    note(&format!("left; `{}` goes on", self.places.resume(&self.id)));
+                    note(&format!("left; resume with `{}`", self.places.resume(&self.id)));
                     return Ok(Some(outcome));
                 }
             };
@@ -123,7 +125,7 @@ impl Follow<'_> {
         Ok((!answered).then_some(Outcome::Waits))
     }
 
-    /// Takes the session up and follows it until nothing is due.
+    /// Loads the session and follows it until nothing is due.
     async fn follow(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Outcome, Failure> {
         let (loaded, mut live) = match self.take_up(leaves).await? {
             Taken::Up(loaded, live) => (loaded, live),
@@ -143,19 +145,19 @@ impl Follow<'_> {
                     Ok(Live::Activity(line)) => self.status(&line),
                     Ok(Live::Delta { .. } | Live::DeltaReset { .. }) => {}
                     Ok(Live::Idle) => match loaded.unload_if_idle("idle").await {
-                        Some(Gone::Unloaded) => break Stood::Idle,
+                        Some(UnloadReason::Unloaded) => break Stood::Idle,
                         Some(gone) => break Stood::Gone(gone),
                         // It goes on: a time has come, or another process has sent something.
                         None => {}
                     },
-                    Ok(Live::Gone(gone)) => break Stood::Gone(gone),
-                    Err(RecvError::Closed) => break Stood::Gone(loaded.gone().await),
+                    Ok(Live::Unloaded(gone)) => break Stood::Gone(gone),
+                    Err(RecvError::Closed) => break Stood::Gone(loaded.unloaded().await),
                 },
                 Some(outcome) = leaves.recv() => break Stood::Left(outcome),
             }
         };
         let gone = match &stood {
-            Stood::Idle => Gone::Unloaded,
+            Stood::Idle => UnloadReason::Unloaded,
             Stood::Left(_) => loaded.unload("shutdown").await,
             Stood::Gone(gone) => gone.clone(),
         };
@@ -163,7 +165,7 @@ impl Follow<'_> {
         self.show().await?;
         match (stood, gone) {
             (Stood::Left(outcome), _) => {
-                note(&format!("left; `{}` goes on", self.places.resume(&self.id)));
+                note(&format!("left; resume with `{}`", self.places.resume(&self.id)));
                 Ok(outcome)
             }
             (Stood::Idle, _) => self.idle().await,
@@ -171,7 +173,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Takes the session up. What was sent to a session that another process has is taken in there: what comes
+    /// Loads the session. What was sent to a session that another process has is accepted there: what comes
     /// of it is shown from the journal, until that is known or the session can be had.
     async fn take_up(&mut self, leaves: &mut mpsc::Receiver<Outcome>) -> Result<Taken, Failure> {
         let mut is_said = false;
@@ -188,7 +190,7 @@ impl Follow<'_> {
                     if !is_said {
                         let process = process.map_or_else(String::new, |id| format!(" (process {id})"));
                         note(&format!(
-                            "{} is run by {holder}{process}, which takes in what you sent as command {row}",
+                            "{} is run by {holder}{process}, which accepts what you sent as command {row}",
                             self.id
                         ));
                         is_said = true;
@@ -256,7 +258,7 @@ impl Follow<'_> {
             let event = view::event(&self.id, entry);
             return self.out.json(&event);
         }
-        for (style, text) in self.renderer.lines(entry) {
+        for (style, text) in lines(&mut self.transcript, entry) {
             self.out.line(style, &text)?;
         }
         Ok(())
@@ -293,7 +295,7 @@ impl Follow<'_> {
             note(&format!("  {}", self.places.hint(&answer)));
         }
         if let Some(row) = self.watch.untaken() {
-            note(&format!("what you sent is kept as command {row}; it is taken in when this turn has ended"));
+            note(&format!("what you sent is kept as command {row}; it is accepted when this turn has ended"));
             for command in [format!("edit {} {row} TEXT", self.id), format!("cancel {} {row}", self.id)] {
                 note(&format!("  {}", self.places.hint(&command)));
             }
@@ -311,25 +313,27 @@ impl Follow<'_> {
     }
 
     /// The session is not run here any more, and this process did not ask for that.
-    fn gone(&self, gone: Gone) -> Result<Outcome, Failure> {
+    fn gone(&self, gone: UnloadReason) -> Result<Outcome, Failure> {
         let resume = self.places.resume(&self.id);
         match gone {
-            Gone::Ended if self.until == Until::Stopped => Ok(Outcome::Done),
-            Gone::Ended => Ok(self.watch.end().unwrap_or(Outcome::Ended)),
-            Gone::Faulted(fault) => Err(faulted(self.places, &self.id, fault)),
-            Gone::Fenced => {
+            UnloadReason::Ended if self.until == Until::Stopped => Ok(Outcome::Done),
+            UnloadReason::Ended => Ok(self.watch.end().unwrap_or(Outcome::Ended)),
+            UnloadReason::Faulted(fault) => Err(faulted(self.places, &self.id, fault)),
+            UnloadReason::Fenced => {
                 Err(Failure::Machine(format!("another process has taken {} over; nothing is lost", self.id)))
             }
             // All of it is in the journal: only letting go went wrong.
-            Gone::Failed(why) if self.watch.end().is_some() => {
+            UnloadReason::Failed(why) if self.watch.end().is_some() => {
                 note(&format!("{}: {why}", self.id));
                 Ok(self.watch.end().unwrap_or(Outcome::Done))
             }
-            Gone::Failed(why) => Err(Failure::Machine(format!(
-                "{}: {why}. What is in the journal holds; once that is mended, `{resume}` goes on",
+            UnloadReason::Failed(why) => Err(Failure::Machine(format!(
+                "{}: {why}. The journal is intact; once this is fixed, resume with `{resume}`",
                 self.id
             ))),
-            Gone::Unloaded => Err(Failure::Machine(format!("{} was let go of; `{resume}` goes on", self.id))),
+            UnloadReason::Unloaded => {
+                Err(Failure::Machine(format!("session {} unloaded; resume it with `{resume}`", self.id)))
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Tests of how entries are shown.
 
 use rewake_core::fact::{
-    AgentMessage, Class, HookVerdict, HttpCompleted, HttpLost, HttpStarted, LogLine, Lost, RequestedUse,
-    StepRerun, ToolLost, ToolsRequested,
+    AgentMessage, Class, HookVerdict, HttpCompleted, HttpLost, HttpRequest, HttpStarted, LogLine, Lost,
+    RequestedUse, StepRerun, ToolLost, ToolsRequested,
 };
 use rewake_core::ids::{Digest, Timestamp};
-use rewake_wire::{Actor, Part};
+use rewake_wire::{Actor, ActorType, Part};
 
 use super::*;
 
@@ -47,9 +47,9 @@ fn outcome(outcome: Outcome, why: &str) -> ToolCompleted {
 #[test]
 fn a_request_and_its_outcomes_name_the_tools() {
     let place = Place { turn: 1, step: 2, ordinal: 3, index: 0 };
-    let mut renderer = Renderer::default();
+    let mut of = transcript();
     assert_eq!(
-        texts(renderer.lines(&entry(place, requested(&["read", "write"])))),
+        texts(lines(&mut of, &entry(place, requested(&["read", "write"])))),
         [r#"→ read {"path": "a\u{1b}[31m"}"#, r#"→ write {"path": "a\u{1b}[31m"}"#]
     );
     for (index, fact, expected) in [
@@ -65,15 +65,15 @@ fn a_request_and_its_outcomes_name_the_tools() {
             "✗ write: unknown whether it did it: the host died while it ran. It was not repeated",
         ),
     ] {
-        assert_eq!(texts(renderer.lines(&entry(place.at_index(index), fact))), [expected]);
+        assert_eq!(texts(lines(&mut of, &entry(place.at_index(index), fact))), [expected]);
     }
 }
 
 #[test]
 fn denials_of_hooks_are_shown_and_their_silence_is_not() {
     let place = Place { turn: 1, step: 1, ordinal: 1, index: 0 };
-    let mut renderer = Renderer::default();
-    renderer.lines(&entry(place, requested(&["write"])));
+    let mut of = transcript();
+    lines(&mut of, &entry(place, requested(&["write"])));
     let verdict = |decision, reason: Option<&str>| HookVerdict {
         start: 1,
         hook: 0,
@@ -82,23 +82,23 @@ fn denials_of_hooks_are_shown_and_their_silence_is_not() {
         ms: 1,
         ..HookVerdict::default()
     };
-    let denied = renderer.lines(&entry(place, verdict(Decision::Deny, Some("protected"))));
+    let denied = lines(&mut of, &entry(place, verdict(Decision::Deny, Some("protected"))));
     assert_eq!(texts(denied), ["⊘ acme/guard:guard denies write: protected"]);
-    let end = renderer.lines(&entry(place, outcome(Outcome::Denied, "protected")));
+    let end = lines(&mut of, &entry(place, outcome(Outcome::Denied, "protected")));
     assert_eq!(texts(end), ["⊘ write: denied"], "its reason was shown");
-    let asked = renderer.lines(&entry(place, verdict(Decision::Ask, Some("it writes"))));
+    let asked = lines(&mut of, &entry(place, verdict(Decision::Ask, Some("it writes"))));
     assert_eq!(texts(asked), ["acme/guard:guard wants a person to decide: it writes"]);
     for decision in [Decision::None, Decision::Allow] {
-        assert_eq!(renderer.lines(&entry(place, verdict(decision, None))), []);
+        assert_eq!(lines(&mut of, &entry(place, verdict(decision, None))), []);
     }
 }
 
 #[test]
 fn messages_are_whole_and_diagnostics_are_dim() {
-    let mut renderer = Renderer::default();
+    let mut of = transcript();
     let said = AgentMessage::new(vec![Part::text("one\ntwo"), Part::Json { json: "{}".into() }]);
     assert_eq!(
-        renderer.lines(&entry(Place::default(), said)),
+        lines(&mut of, &entry(Place::default(), said)),
         [(Style::Plain, "  one\n  two\n  {}".to_owned())]
     );
     let logged = LogLines {
@@ -107,14 +107,14 @@ fn messages_are_whole_and_diagnostics_are_dim() {
         dropped: 2,
     };
     assert_eq!(
-        renderer.lines(&entry(Place::default(), logged)),
+        lines(&mut of, &entry(Place::default(), logged)),
         [
             (Style::Dim, r"acme/tool:t warn| a\u{9b}b".to_owned()),
             (Style::Dim, "acme/tool:t | 2 more were over the limit".to_owned())
         ]
     );
-    let rerun = renderer.lines(&entry(Place::step(3, 2), StepRerun { again: 1 }));
-    assert_eq!(texts(rerun), ["↻ turn 3, step 2: goes on from its last entry"]);
+    let rerun = lines(&mut of, &entry(Place::step(3, 2), StepRerun { again: 1 }));
+    assert_eq!(texts(rerun), ["↻ turn 3, step 2: resumes after its last entry"]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn requests_and_their_ends_are_a_line_each() {
             "✗ http: unknown whether it was done: the host died while it ran. It was not sent again: not granted",
         ),
     ] {
-        let shown = texts(Renderer::default().lines(&entry(place, fact)));
+        let shown = texts(lines(&mut transcript(), &entry(place, fact)));
         assert_eq!(shown, [expected]);
     }
 }

@@ -1,4 +1,4 @@
-//! What whoever sits at the terminal does: keys, lines, answers, interrupts and the words with a slash.
+//! What the user at the terminal does: keys, lines, answers, interrupts and the words with a slash.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use super::commands::{self, HELP, Slash};
 use super::editor::Edited;
 use super::keys::Key;
 use super::tty::{self, Typed};
-use super::{CTRL_C, CTRL_D, LEAVES, Talk, broken};
+use super::{CTRL_C, CTRL_D, LEAVES, PASTE_SILENCE, Talk, broken};
 use crate::exit::{Failure, Outcome};
 use crate::out::{self, Style};
-use crate::run::deliver;
-use crate::run::prompt;
+use crate::prompt;
+use crate::sending::deliver;
 use crate::show;
 use crate::workspace::{self, WorkspaceCommand};
 
@@ -23,6 +23,11 @@ pub(super) const TWICE: Duration = Duration::from_secs(2);
 const CLEAR: &[u8] = b"\x1b[2J\x1b[H";
 
 impl Talk<'_> {
+    /// Whether a paste has no end, and nothing more of it has come for a while.
+    pub(super) fn is_paste_stuck(&self, now: Instant) -> bool {
+        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
+    }
+
     pub(super) async fn typed(&mut self, typed: &Typed) -> Result<Option<Outcome>, Failure> {
         let keys = match typed.bytes[..] {
             // The text so far stays in the line: part of a paste is never sent.
@@ -136,7 +141,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Puts a command into the session's inbox, and takes the session up. None: it was refused, and that is said.
+    /// Puts a command into the session's inbox, and loads the session. None: it was refused, and that is said.
     async fn send(&mut self, command: Command) -> Result<Option<u64>, Failure> {
         if let Err(refusal) = command.check() {
             self.transcript.note(Style::Bad, &refusal.to_string());
@@ -196,7 +201,7 @@ impl Talk<'_> {
         Ok(None)
     }
 
-    /// Takes back the message that was sent last and waits, and puts it into the line again.
+    /// Cancels the message that was sent last and waits, and puts it into the line again.
     async fn take_back(&mut self) -> Result<(), Failure> {
         let Some((target, text)) = self.sent.last_key_value().map(|(n, text)| (*n, text.clone())) else {
             self.transcript.note(Style::Dim, "nothing that you sent waits");
@@ -217,7 +222,7 @@ impl Talk<'_> {
         };
         let turn = self.session.turn.as_ref().map(|turn| turn.number);
         if self.send(Command::Promote { target, turn }).await?.is_some() {
-            self.transcript.note(Style::Dim, "it is told next");
+            self.transcript.note(Style::Dim, "it is delivered next");
         }
         Ok(())
     }

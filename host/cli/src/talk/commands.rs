@@ -6,7 +6,7 @@ pub(super) enum Slash {
     Help,
     Quit,
     Interrupt,
-    /// Takes back the message that was sent last and waits.
+    /// Cancels the message that was sent last and waits.
     Back,
     /// Has it told next.
     Next,

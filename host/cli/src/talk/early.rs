@@ -90,6 +90,13 @@ impl Keyboard {
         Some(self.settle(typed))
     }
 
+    /// Waits until keys that are typed next are kept: a user types as soon as a prompt is shown.
+    pub(super) async fn ready(&self) {
+        if let Some(last) = self.unsettled {
+            tokio::time::sleep_until((last + SILENCE).into()).await;
+        }
+    }
+
     fn settle(&mut self, mut typed: Typed) -> Typed {
         let Some(last) = self.unsettled else { return typed };
         let marked = typed.bytes.windows(PASTE_BEGINS.len()).position(|bytes| bytes == PASTE_BEGINS);

@@ -1,10 +1,10 @@
-//! Whether this process has the session, and what comes from there. Takes it up in the background, so that whoever
+//! Whether this process has the session, and what comes from there. Loads it in the background, so that whoever
 //! sits at the terminal is never waited for by anything.
 
 use std::time::Duration;
 
 use rewake_core::ids::SessionId;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_runtime::{Host, HostError, Loaded};
 use rewake_store::StoreError;
 use tokio::sync::broadcast::Receiver;
@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
 /// How often the journal of a session that another process has is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often that is done until the session itself is asked for again.
 const LOOKS: u32 = 5;
 
@@ -22,7 +22,7 @@ type Taken = Result<(Loaded, Receiver<Live>), HostError>;
 pub(super) enum Hold {
     /// Nobody has to: nothing is due.
     Away,
-    /// It is being taken up.
+    /// It is being loaded.
     Taking(JoinHandle<Taken>),
     /// This process has it.
     Here(Loaded, Receiver<Live>),
@@ -36,7 +36,7 @@ pub(super) enum Heard {
     Taken,
     /// Another process has it: who.
     Busy(String),
-    /// It cannot be taken up.
+    /// It cannot be loaded.
     Failed(Box<HostError>),
     /// Something that followers are told.
     Live(Live),
@@ -45,7 +45,7 @@ pub(super) enum Heard {
 }
 
 impl Hold {
-    /// Takes the session up, unless it is or is being.
+    /// Loads the session, unless it is or is being.
     pub(super) fn take_up(&mut self, host: &Host, id: &SessionId) {
         if matches!(self, Hold::Away) {
             *self = Hold::taking(host, id);
@@ -79,16 +79,16 @@ impl Hold {
                 heard
             }
             Hold::Here(loaded, live) => match live.recv().await {
-                Ok(Live::Gone(gone)) => self.gone(gone),
+                Ok(Live::Unloaded(gone)) => self.gone(gone),
                 Ok(live) => Heard::Live(live),
                 Err(RecvError::Lagged(_)) => Heard::Look,
                 Err(RecvError::Closed) => {
-                    let gone = loaded.gone().await;
+                    let gone = loaded.unloaded().await;
                     self.gone(gone)
                 }
             },
             Hold::Elsewhere(looks) => {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 *looks += 1;
                 if *looks >= LOOKS {
                     *self = Hold::taking(host, id);
@@ -98,20 +98,20 @@ impl Hold {
         }
     }
 
-    fn gone(&mut self, gone: Gone) -> Heard {
+    fn gone(&mut self, gone: UnloadReason) -> Heard {
         *self = Hold::Away;
-        Heard::Live(Live::Gone(gone))
+        Heard::Live(Live::Unloaded(gone))
     }
 
-    /// Lets go of it, if nothing is being done. None: it is not here, or something is.
-    pub(super) async fn rest(&mut self) -> Option<Gone> {
+    /// Unloads it, if nothing is being done. None: it is not here, or something is.
+    pub(super) async fn rest(&mut self) -> Option<UnloadReason> {
         let Hold::Here(loaded, _) = self else { return None };
         let gone = loaded.unload_if_idle("idle").await?;
         *self = Hold::Away;
         Some(gone)
     }
 
-    /// Lets go of it, whatever is being done.
+    /// Unloads it, whatever is being done.
     pub(super) async fn leave(&mut self) {
         match std::mem::replace(self, Hold::Away) {
             Hold::Here(loaded, _) => {

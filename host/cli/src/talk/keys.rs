@@ -287,7 +287,7 @@ mod tests {
         );
     }
 
-    /// N-C2: without its end mark, a paste would take in every key that follows, for ever.
+    /// N-C2: without its end mark, a paste would accept every key that follows, for ever.
     #[test]
     fn a_paste_without_an_end_is_ended_from_outside() {
         let mut decoder = Decoder::default();

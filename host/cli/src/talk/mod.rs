@@ -31,7 +31,7 @@ use rewake_core::ids::SessionId;
 use rewake_core::session::{Ended, Session};
 use rewake_core::view;
 use rewake_runtime::HostError;
-use rewake_runtime::live::{Gone, Live};
+use rewake_runtime::live::{Live, UnloadReason};
 use rewake_store::Store;
 use tokio::sync::mpsc;
 
@@ -49,18 +49,18 @@ use self::tty::{Signals, Told};
 use crate::data::{Opened, Places};
 use crate::describe;
 use crate::exit::{Failure, LEFT, Outcome};
-use crate::journal::{Journal, Standing};
+use crate::journal::{Journal, Standing, faulted};
 use crate::out::{self, Style, note};
-use crate::run::{faulted, operator, sender};
+use crate::sending::{operator, sender};
 
 /// How long a session that does nothing is kept here: the next message need not wait for it then.
 const REST: Duration = Duration::from_secs(60);
 /// How long an Escape is waited for to become something else.
 const ESCAPE: Duration = Duration::from_millis(50);
-/// How often what shows the time is drawn anew.
+/// How often what shows the time is drawn again.
 const TICK: Duration = Duration::from_millis(500);
 /// How often the journal of a session that is not here is looked at: others may do something with it.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The part of the terminal's rows that what is typed takes at most.
 const EDITED_PART: usize = 3;
 /// Silence after which Ctrl-C and Ctrl-D alone end a paste: its end mark may never come.
@@ -94,7 +94,7 @@ struct Talk<'a> {
     answered: BTreeMap<u64, String>,
     /// The one that is being answered.
     asked: Option<String>,
-    /// Messages of whoever talks that wait, by their rows.
+    /// Messages of anyone who talks that wait, by their rows.
     sent: BTreeMap<u64, String>,
     /// Turns that were interrupted already.
     interrupted: BTreeSet<u32>,
@@ -114,7 +114,7 @@ struct Talk<'a> {
     said: mpsc::UnboundedReceiver<String>,
 }
 
-/// Talks to a session that is there, until whoever sits at the terminal leaves. `is_new`: nothing was shown of it.
+/// Talks to a session that is there, until the user at the terminal leaves. `is_new`: nothing was shown of it.
 pub(crate) async fn talk(
     places: &Places,
     opened: &Opened,
@@ -160,6 +160,7 @@ pub(crate) async fn talk(
     talk.remember(is_new).await?;
     let mut signals = Signals::listen()?;
     let Early { tty, mut keyboard } = early;
+    keyboard.ready().await;
     tty.take_all_keys()?;
     out::divert(Some(diversion));
     let result = talk.run(&mut signals, &mut keyboard).await;
@@ -172,20 +173,20 @@ pub(crate) async fn talk(
     }
     let left = result?;
     if talk.session.ended.is_none() {
-        note(&format!("left; `{}` goes on", places.resume(id)));
+        note(&format!("left; resume with `{}`", places.resume(id)));
     }
     match left {
         Left::InOrder(outcome) => Ok(outcome),
-        // What is being done here is not waited for; whoever takes the session up next finds it as after a crash.
+        // What is being done here is not waited for; the next host that loads the session finds it as after a crash.
         Left::AtOnce => std::process::exit(i32::from(LEFT)),
     }
 }
 
 /// How a talk ended.
 enum Left {
-    /// The session was let go of.
+    /// The session was unloaded.
     InOrder(Outcome),
-    /// Ctrl-C was pressed while it was let go of.
+    /// Ctrl-C was pressed while it was unloaded.
     AtOnce,
 }
 
@@ -232,9 +233,9 @@ impl Talk<'_> {
         Ok(if is_at_once { Left::AtOnce } else { Left::InOrder(outcome) })
     }
 
-    /// Lets go of the session. True: whoever pressed Ctrl-C meanwhile does not wait for it.
+    /// Unloads the session. True: anyone who pressed Ctrl-C meanwhile does not wait for it.
     async fn leave(&mut self, keyboard: &mut Keyboard) -> bool {
-        self.status.does("lets go of the session", Instant::now());
+        self.status.does("unloads the session", Instant::now());
         let _ = self.draw();
         let pressed = async {
             while let Some(typed) = keyboard.next().await {
@@ -263,7 +264,7 @@ impl Talk<'_> {
         }
         match (&self.hold, self.idle_since) {
             (Hold::Here(..), Some(since)) => REST.saturating_sub(since.elapsed()).max(TICK),
-            (Hold::Away, _) => LOOK,
+            (Hold::Away, _) => POLL_INTERVAL,
             _ => REST,
         }
     }
@@ -296,7 +297,7 @@ impl Talk<'_> {
                 self.status.rests();
                 // It is asked for again and again, and told once.
                 if self.elsewhere.as_ref() != Some(&who) {
-                    let line = format!("{} is run by {who}, which takes in what is sent from here", self.id);
+                    let line = format!("{} is run by {who}, which accepts what is sent from here", self.id);
                     self.transcript.note(Style::Dim, &line);
                     self.elsewhere = Some(who);
                 }
@@ -318,38 +319,38 @@ impl Talk<'_> {
                 self.idle_since = Some(now);
                 self.status.rests();
             }
-            Heard::Live(Live::Gone(gone)) => return self.gone(gone).await,
+            Heard::Live(Live::Unloaded(gone)) => return self.gone(gone).await,
         }
         Ok(self.is_over())
     }
 
-    /// The session cannot be taken up. That is said, and another message tries again.
+    /// The session cannot be loaded. That is said, and another message tries again.
     fn failed(&mut self, error: HostError) -> Result<Option<Outcome>, Failure> {
         self.status.rests();
         if let HostError::Faulted { fault, .. } = error {
             return Err(faulted(self.places, &self.id, *fault));
         }
-        self.transcript.note(Style::Bad, &format!("the session cannot be taken up: {error}"));
+        self.transcript.note(Style::Bad, &format!("the session cannot be loaded: {error}"));
         Ok(None)
     }
 
     /// The session is not here any more.
-    async fn gone(&mut self, gone: Gone) -> Result<Option<Outcome>, Failure> {
+    async fn gone(&mut self, gone: UnloadReason) -> Result<Option<Outcome>, Failure> {
         self.idle_since = None;
         self.status.rests();
         self.show().await?;
         match gone {
-            Gone::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
-            Gone::Failed(why) => {
+            UnloadReason::Faulted(fault) => return Err(faulted(self.places, &self.id, fault)),
+            UnloadReason::Failed(why) => {
                 self.transcript.note(Style::Bad, &format!("{why}. The journal is as it was"));
             }
-            Gone::Fenced => {
+            UnloadReason::Fenced => {
                 self.transcript
                     .note(Style::Bad, "another process has taken the session over; nothing is lost");
                 self.want();
             }
-            Gone::Ended => return Ok(self.ended()),
-            Gone::Unloaded => {
+            UnloadReason::Ended => return Ok(self.ended()),
+            UnloadReason::Unloaded => {
                 if self.is_due() {
                     self.want();
                 }
@@ -478,11 +479,6 @@ impl Talk<'_> {
         changing.push(self.status.row(&self.session, now, self.hint()));
         let cursor = (at + shown.cursor.0, shown.cursor.1);
         self.screen.draw(&above, &changing, cursor).map_err(broken)
-    }
-
-    /// Whether a paste has no end, and nothing more of it has come for a while.
-    fn is_paste_stuck(&self, now: Instant) -> bool {
-        self.decoder.is_pasting() && now.saturating_duration_since(self.typed_at) >= PASTE_SILENCE
     }
 
     /// What can be done now.

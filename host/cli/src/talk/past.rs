@@ -21,7 +21,7 @@ const TURNS_MAX: usize = 3;
 const ROWS_MAX: usize = 200;
 
 impl Talk<'_> {
-    /// Shows the newest turns of a session that was there, and what it goes on with.
+    /// Shows the newest turns of a session that was there, and what it continues with.
     pub(super) async fn remember(&mut self, is_new: bool) -> Result<(), Failure> {
         let head = self.session.head.seq;
         let from = head.saturating_sub(ENTRIES_MAX);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use rewake_core::entry::Place;
-use rewake_core::fact::{RequestedUse, ToolCompleted};
+use rewake_core::fact::{Lost, RequestedUse, ToolCompleted};
 use rewake_text::one_line;
 use rewake_wire::Outcome;
 use serde_json::Value;
@@ -49,20 +49,18 @@ impl Tools {
         Tools { uses: VecDeque::new(), is_unfolded }
     }
 
-    /// A harness asks for some, at a place.
-    pub(super) fn requested(&mut self, place: Place, uses: &[RequestedUse]) {
-        for (index, one) in (0..).zip(uses) {
-            let what = format!("{} {}", one_line(&one.name, WORD_CHARS_MAX), about(&one.input));
-            self.uses.push_back(Use {
-                place: place.at_index(index),
-                what: what.trim_end().to_owned(),
-                input: one.input.clone(),
-                since: None,
-                notes: Vec::new(),
-                is_denial_told: false,
-                end: None,
-            });
-        }
+    /// A harness asks for one, at a place.
+    pub(super) fn requested(&mut self, place: Place, one: &RequestedUse) {
+        let what = format!("{} {}", one_line(&one.name, WORD_CHARS_MAX), about(&one.input));
+        self.uses.push_back(Use {
+            place,
+            what: what.trim_end().to_owned(),
+            input: one.input.clone(),
+            since: None,
+            notes: Vec::new(),
+            is_denial_told: false,
+            end: None,
+        });
     }
 
     pub(super) fn started(&mut self, place: Place, now: Instant) {
@@ -95,9 +93,9 @@ impl Tools {
     }
 
     /// It is not known how a use ended.
-    pub(super) fn lost(&mut self, place: Place, why: &str, columns: usize) {
+    pub(super) fn lost(&mut self, place: Place, why: Lost, columns: usize) {
         if let Some(one) = self.find(place) {
-            let line = format!("✗ {}: unknown whether it did it: {why}. It was not repeated", one.what);
+            let line = format!("✗ {}", describe::tool_lost(&one.what, why));
             one.end = Some(hang(&Row::new(Look::ink(Ink::Bad), &line), columns));
         }
     }
@@ -212,7 +210,9 @@ mod tests {
             after: vec![],
         };
         let mut tools = Tools::new(is_unfolded);
-        tools.requested(PLACE, &uses.iter().map(one).collect::<Vec<_>>());
+        for (index, asked) in (0..).zip(uses) {
+            tools.requested(PLACE.at_index(index), &one(asked));
+        }
         tools
     }
 

@@ -15,8 +15,8 @@ use super::keys::{Decoder, Key};
 use super::markdown::Markdown;
 use super::row::{Look, Row};
 use super::transcript::Transcript;
-use crate::stream::Renderer;
 use crate::stream::tests::entry;
+use crate::stream::{lines, transcript};
 
 /// Payloads of every kind of entry.
 const GOLDEN: &str = include_str!("../../../core/tests/laws/golden.txt");
@@ -130,7 +130,7 @@ fn entries_are_shown_in_rows() {
 
 fn is_shown(fact: &Fact) {
     let place = Place { turn: 1, step: 1, ordinal: 1, index: 0 };
-    for (_, line) in Renderer::default().lines(&entry(place, fact.clone())) {
+    for (_, line) in lines(&mut transcript(), &entry(place, fact.clone())) {
         assert!(line.len() <= 4 << 20, "{} bytes", line.len());
     }
     for columns in [12, 60] {

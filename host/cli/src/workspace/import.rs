@@ -12,7 +12,7 @@ use crate::describe;
 use crate::exit::{Failure, Outcome};
 use crate::journal::Standing;
 use crate::out::note;
-use crate::run::operator;
+use crate::sending::operator;
 
 /// Brings a folder's files into a session's workspace.
 pub(super) async fn import(
@@ -35,6 +35,6 @@ pub(super) async fn import(
         let left_out = describe::count(imported.left_out, "thing was", "things were");
         note(&format!("{left_out} left out: links that lead out of the folder, sockets and the like"));
     }
-    note(&format!("`{}` goes on with it", places.resume(id)));
+    note(&format!("resume it with `{}`", places.resume(id)));
     Ok(Outcome::Done)
 }

@@ -1,4 +1,4 @@
-//! What was sent to the session, as it was taken in (journal.md R1).
+//! What was sent to the session, as it was accepted (journal.md R1).
 
 use rewake_wire::{Part, Sender};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ pub struct CommandEdited {
     pub after: Vec<Part>,
 }
 
-/// `command.canceled`: a message was taken back. It stands for the message's own row too, and does not say what
+/// `command.canceled`: a message was canceled. It stands for the message's own row too, and does not say what
 /// that said: it is never delivered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandCanceled {

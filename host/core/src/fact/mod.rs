@@ -148,7 +148,7 @@ facts! {
     SessionCreated = "session.created", 1;
     /// A host took it up.
     SessionLoaded = "session.loaded", 1;
-    /// A host let go of it in good order.
+    /// A host unloaded it in good order.
     SessionUnloaded = "session.unloaded", 1;
     /// A hook named it.
     SessionTitled = "session.titled", 1;
@@ -158,19 +158,19 @@ facts! {
     SessionStopped = "session.stopped", 1;
     /// It ended for good because it cannot go on.
     SessionFailed = "session.failed", 1;
-    /// A message was taken in.
+    /// A message was accepted.
     UserMessage = "user.message", 1;
-    /// An answer was taken in.
+    /// An answer was accepted.
     UserAnswer = "user.answer", 1;
-    /// An interrupt was taken in.
+    /// An interrupt was accepted.
     UserInterrupt = "user.interrupt", 1;
-    /// A stop was taken in.
+    /// A stop was accepted.
     UserStop = "user.stop", 1;
-    /// A command came too late, and was taken in as that.
+    /// A command came too late, and was accepted as that.
     CommandRejected = "command.rejected", 1;
     /// A message that waits says something else.
     CommandEdited = "command.edited", 1;
-    /// A message that waited was taken back.
+    /// A message that waited was canceled.
     CommandCanceled = "command.canceled", 1;
     /// A message that waits opens the next turn.
     CommandPromoted = "command.promoted", 1;
@@ -245,7 +245,7 @@ facts! {
 }
 
 impl Fact {
-    /// The inbox rows that it takes in (R1): one, and for a cancellation that of the message too.
+    /// The inbox rows that it accepts (R1): one, and for a cancellation that of the message too.
     pub fn rows(&self) -> impl Iterator<Item = u64> + use<> {
         let (one, other) = match self {
             Fact::UserMessage(body) => (Some(body.n), None),

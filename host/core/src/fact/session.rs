@@ -14,7 +14,7 @@ use crate::money::Usd;
 pub enum Source {
     /// The session starts.
     Startup,
-    /// It was taken up again.
+    /// It was loaded again.
     Resume,
 }
 
@@ -42,16 +42,16 @@ pub struct SessionLoaded {
     pub snapshot_seq: Option<u64>,
     /// Entries folded after it.
     pub folded: u64,
-    /// The same process had it, and lost it without being let go of: `lease`, it ran out or was taken over;
+    /// The same process had it, and lost it without being unloaded: `lease`, it ran out or was taken over;
     /// `store`, it was not known what was written. A re-run because of that does not count (R5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
 }
 
-/// `session.unloaded`: a host let go of it in good order.
+/// `session.unloaded`: a host unloaded it in good order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionUnloaded {
-    /// `idle`, `shutdown`; `rules`: it is taken up again at once, under the operator's rules of now.
+    /// `idle`, `shutdown`; `rules`: it is loaded again at once, under the operator's rules of now.
     pub why: String,
 }
 

@@ -26,10 +26,10 @@ pub struct StepStarted {
 /// What a step is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepInput {
-    /// Messages it takes in.
+    /// Messages it accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// Answers it takes in.
+    /// Answers it accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
     /// What hooks added since the last step.
@@ -40,20 +40,20 @@ pub struct StepInput {
     pub unfinished: Option<Unfinished>,
 }
 
-/// A message that was taken in.
+/// A message that was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Its row in the inbox.
     pub n: u64,
     /// Who sent it.
     pub sender: Sender,
-    /// When it was taken in.
+    /// When it was accepted.
     pub at: Timestamp,
     /// What it says.
     pub parts: Vec<Part>,
 }
 
-/// An answer that was taken in.
+/// An answer that was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The question's id.
@@ -176,7 +176,7 @@ pub enum Observed {
         head: u64,
         /// Digest of what was returned.
         result: Digest,
-        /// What was asked for, where it is short: JSON text, for whoever looks for a difference.
+        /// What was asked for, where it is short: JSON text, for anyone who looks for a difference.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shown: Option<String>,
     },
@@ -190,7 +190,7 @@ pub enum Observed {
         head: u64,
         /// Digest of what was returned.
         result: Digest,
-        /// What was asked for, where it is short: JSON text, for whoever looks for a difference.
+        /// What was asked for, where it is short: JSON text, for anyone who looks for a difference.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shown: Option<String>,
     },

@@ -9,7 +9,7 @@ use crate::money::Usd;
 /// `turn.started`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnStarted {
-    /// The inbox rows it takes in.
+    /// The inbox rows it accepts.
     pub commands: Vec<u64>,
 }
 

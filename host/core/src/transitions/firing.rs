@@ -26,7 +26,7 @@ pub struct Firing {
 /// What a hook of the session is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// The session was taken up.
+    /// The session was loaded.
     Start(Source),
     /// A message: its row in the inbox.
     Prompt(u64),

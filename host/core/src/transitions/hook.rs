@@ -182,7 +182,7 @@ const OF_START: u8 = 1;
 const OF_PROMPT: u8 = 2;
 const OF_STOP: u8 = 3;
 
-/// Keeps a context for the next step, in the order of events and declarations, whoever answers first.
+/// Keeps a context for the next step, in the order of events and declarations, whichever answers first.
 fn hear(session: &mut Session, order: (u8, u64, u32), text: Option<&String>) {
     let Some(text) = text else { return };
     let at = session.heard.partition_point(|heard| heard.order <= order);

@@ -64,7 +64,7 @@ fn interrupted(session: &Session, turn: &Turn, rows: &[Row]) -> Vec<Draft> {
     entries
 }
 
-/// Messages among the rows that wait for the next turn, once all that is about them is taken in.
+/// Messages among the rows that wait for the next turn, once all that is about them is accepted.
 pub(crate) fn count(session: &Session, rows: &[Row]) -> u32 {
     let untaken = || rows.iter().filter(|row| !session.taken.contains(row.n));
     let canceled: BTreeSet<u64> = untaken()
@@ -78,14 +78,14 @@ pub(crate) fn count(session: &Session, rows: &[Row]) -> u32 {
 }
 
 /// What a message says that another command is about. It is among the rows, as nobody can have taken it in: the
-/// command's insert saw that it was untaken, and taking it needs all that is about it taken in before.
+/// command's insert saw that it was untaken, and taking it needs all that is about it accepted before.
 fn waiting<'r>(rows: &'r [Row], by: &Row, target: u64) -> Result<&'r [Part], Decision> {
     let why = match rows.iter().find(|row| row.n == target) {
         Some(Row { sender, command: Command::Message { parts }, .. }) if may_change(&by.sender, sender) => {
             return Ok(parts);
         }
-        Some(_) => "it is about what is no message, or somebody else's",
-        None => "the message it is about was delivered or taken back already",
+        Some(_) => "it is about no message, or somebody else's",
+        None => "the message it is about was delivered or canceled already",
     };
     Err(Decision::append(vec![reject(by.n, why)]))
 }
@@ -151,7 +151,7 @@ fn answered(session: &Session, row: &Row, question: &str, value: &str) -> Decisi
     Decision::append(vec![entry])
 }
 
-/// The messages that can be taken in now, as they were edited: the one that was promoted last, alone; else at most
+/// The messages that can be accepted now, as they were edited: the one that was promoted last, alone; else at most
 /// a batch.
 pub(crate) fn messages(session: &Session, rows: &[Row], turn: u32) -> (Vec<Draft>, Vec<u64>) {
     let promoted = session.promoted.iter().rev().find(|n| rows.iter().any(|row| row.n == **n));
@@ -199,17 +199,17 @@ pub(crate) fn actor(sender: &Sender) -> Actor {
 
 pub(crate) fn take(session: &mut Session, n: u64) -> Applied {
     if !session.taken.insert(n) {
-        return Err("its inbox row was taken in before");
+        return Err("its inbox row was accepted before");
     }
     session.edits.remove(&n);
     session.promoted.retain(|one| *one != n);
     Ok(())
 }
 
-/// Takes a row in that is about another one, which was not taken in.
+/// Takes a row in that is about another one, which was not accepted.
 fn take_about(session: &mut Session, n: u64, target: u64) -> Applied {
     take(session, n)?;
-    if session.taken.contains(target) { Err("the message it is about was taken in before") } else { Ok(()) }
+    if session.taken.contains(target) { Err("the message it is about was accepted before") } else { Ok(()) }
 }
 
 pub(crate) fn edited(session: &mut Session, body: &CommandEdited) -> Applied {

@@ -1,4 +1,4 @@
-//! Diagnostics: so much of one turn is kept, whoever says it; the rest is counted.
+//! Diagnostics: so much of one turn is kept, anyone who says it; the rest is counted.
 
 use super::Applied;
 use crate::entry::Entry;

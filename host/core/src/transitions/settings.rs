@@ -30,7 +30,7 @@ pub(crate) fn label(
     Ok(Decision::append(vec![Draft::by(inbox::actor(by), Place::default(), body)]))
 }
 
-/// Decides `budget.changed`. A running step may begin with the cap of before; what it starts is judged by this one.
+/// Decides `budget.changed`. A running step may begin with the cap from before; what it starts is judged by this one.
 pub(crate) fn budget(session: &Session, to: Option<Usd>, by: Sender) -> Result<Decision, Refusal> {
     exists(session)?;
     if let Some(ended) = &session.ended {

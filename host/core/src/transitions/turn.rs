@@ -260,7 +260,7 @@ pub(crate) fn follow(session: &Session, turn: &Turn, next: &Next, rows: &[Row]) 
     }
 }
 
-/// What no step was told opens the next turn, as what is not taken in does.
+/// What no step was told opens the next turn, as what is not accepted does.
 fn complete(session: &Session, turn: &Turn, rows: &[Row]) -> Draft {
     let left = u32::try_from(session.pending.messages.len()).unwrap_or(u32::MAX);
     let pending = left.saturating_add(inbox::count(session, rows));

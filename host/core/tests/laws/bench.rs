@@ -116,7 +116,7 @@ impl Bench {
         commands.into_iter().map(row).collect()
     }
 
-    /// What is due when these rows are in the inbox, and those that are taken in already.
+    /// What is due when these rows are in the inbox, and those that are accepted already.
     pub(crate) fn due_with(&self, rows: &[Row]) -> Decision {
         let advance = advance(1_000, rows.to_vec());
         decide(&self.session, Input::Advance(advance)).unwrap()
@@ -127,7 +127,7 @@ impl Bench {
         decide(&self.session, Input::Advance(advance(now, rows))).unwrap()
     }
 
-    /// A host takes it up; returns what that writes.
+    /// A host loads it; returns what that writes.
     pub(crate) fn load(&mut self) -> Vec<Draft> {
         let entries = decide(&self.session, Input::Load(load())).unwrap().entries;
         self.add_all(entries.clone()).unwrap();
@@ -168,7 +168,7 @@ pub(crate) fn advance(now: i64, rows: Vec<Row>) -> Advance {
     Advance { rows, now: Timestamp(now), seed: Digest::of(b"seed"), running: false, ready: false }
 }
 
-/// A host takes a session up.
+/// A host loads a session.
 pub(crate) fn load() -> LoadInput {
     LoadInput {
         host: HostId::parse("host_laws").expect("it has the prefix and letters"),

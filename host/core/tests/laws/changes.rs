@@ -13,7 +13,7 @@ use crate::bench::Bench;
 use crate::world::World;
 
 /// What is acknowledged is refused by nothing but the session's end; what a message says is what its last edit says;
-/// what was taken back is never told.
+/// what was canceled is never told.
 pub(crate) fn what_is_acknowledged_has_its_effect(world: &World) {
     let command = |n: u64| &world.rows[n as usize - 1].command;
     let mut says: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
@@ -71,7 +71,7 @@ pub(crate) fn steps_see_what_was_said_last(world: &World) {
     }
 }
 
-/// A promoted message is taken in before all others, the last one first, and by itself.
+/// A promoted message is accepted before all others, the last one first, and by itself.
 pub(crate) fn promoted_messages_come_alone_and_first(world: &World) {
     let mut promoted: Vec<u64> = Vec::new();
     let mut taken_alone = None;
@@ -105,7 +105,7 @@ fn edit(target: u64, text: &str) -> Command {
     Command::Edit { target, parts: vec![Part::text(text)] }
 }
 
-/// Takes in what is due until nothing is, or a step or hooks are to run; gives the kinds, and what messages say.
+/// Accepts what is due until nothing is, or a step or hooks are to run; gives the kinds, and what messages say.
 fn settle(bench: &mut Bench, rows: &[Row]) -> (Vec<String>, Vec<Vec<Part>>) {
     let (mut kinds, mut said) = (Vec::new(), Vec::new());
     for _ in 0..20 {
@@ -212,7 +212,7 @@ fn the_last_promoted_comes_first_and_each_by_itself() {
 }
 
 /// What is due is asked of the rows that are given: one that is not among them holds nobody up. Nor does promoting a
-/// message again take back that another one was.
+/// message again cancel that another one was.
 #[test]
 fn a_promoted_message_holds_nobody_up_and_is_not_forgotten() {
     let mut bench = Bench::loaded();

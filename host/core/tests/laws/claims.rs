@@ -11,7 +11,7 @@ use rewake_core::fact::{
 };
 use rewake_core::ids::{Digest, Head, Timestamp};
 use rewake_core::money::Usd;
-use rewake_core::replay::{Recorded, Replay};
+use rewake_core::replay::{Progress, Recorded, Replay};
 use rewake_wire::Sender;
 
 use crate::bench::{USE, bound, hook_started, model_started, tool_started, verdict};
@@ -34,7 +34,7 @@ fn recorded(function: &str, facts: Vec<(u32, Fact)>) -> Recorded {
     Replay::new(&entries(facts)).call(1, function).unwrap().expect("it is recorded")
 }
 
-fn seq(entry: Option<&Entry>) -> Option<u64> {
+fn seq(entry: Option<&Arc<Entry>>) -> Option<u64> {
     entry.map(|entry| entry.seq)
 }
 
@@ -71,7 +71,10 @@ fn each_use_has_its_own_of_everything() {
     assert_eq!([seq(call.asked(0, ADVISER)), seq(call.asked(0, GUARD))], [Some(14), None]);
     assert_eq!(call.judges(1).collect::<Vec<_>>(), [GUARD, ADVISER]);
     assert_eq!(call.judges(0).collect::<Vec<_>>(), [ADVISER]);
-    let judged = |index, hook| call.verdict(index, hook).map(|(seq, body)| (seq, body.decision));
+    let judged = |index, hook| match call.judged(index, hook).map(|entry| (entry.seq, &entry.fact)) {
+        Some((seq, Fact::HookVerdict(body))) => Some((seq, body.decision)),
+        _ => None,
+    };
     assert_eq!([judged(1, GUARD), judged(1, ADVISER)], [Some((15, Verdict::Ask)), Some((16, Verdict::None))]);
     assert_eq!(judged(0, ADVISER), None);
     let question = |index| call.question(index).map(|body| body.question.id.as_str());
@@ -83,6 +86,16 @@ fn each_use_has_its_own_of_everything() {
         [Some(21), Some(22), None]
     );
     assert_eq!([seq(call.ended(1)), seq(call.ended(0))], [Some(23), None]);
+    let got = |index, hook| match call.progress(index, hook) {
+        Progress::Fresh => (0, false),
+        Progress::Open(start) => (start.seq, false),
+        Progress::Ended(end) => (end.seq, true),
+    };
+    assert_eq!([got(0, None), got(1, None), got(2, None)], [(22, false), (23, true), (0, false)]);
+    assert_eq!(
+        [got(1, Some(GUARD)), got(0, Some(ADVISER)), got(0, Some(GUARD))],
+        [(15, true), (14, false), (0, false)]
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What steps are told: everything that was taken in for them, in order, once; and what hooks had to say
+//! What steps are told: everything that was accepted for them, in order, once; and what hooks had to say
 //! again, where the step that heard it did not complete.
 
 use rewake_core::command::Command;

@@ -81,7 +81,7 @@ fn a_session_is_created_by_its_first_entry_and_once() {
 #[test]
 fn a_row_is_taken_once() {
     let bench = Bench::in_step();
-    let taken = "its inbox row was taken in before";
+    let taken = "its inbox row was accepted before";
     let sender = Sender::System;
     corrupt(&bench, STEP, UserMessage { n: 1, sender: sender.clone(), parts: vec![] }, taken);
     corrupt(&bench, STEP, UserStop { n: 1, sender: sender.clone(), reason: String::new() }, taken);

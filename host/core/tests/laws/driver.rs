@@ -118,7 +118,7 @@ impl<'w> Driver<'w> {
         decision
     }
 
-    /// Decides and commits; decides again, if somebody changed a message meanwhile that was to be taken in.
+    /// Decides and commits; decides again, if somebody changed a message meanwhile that was to be accepted.
     pub(crate) fn take(&mut self, input: Input) -> Decision {
         let before = (self.session.clone(), self.ready, self.has_begun, self.staged.clone());
         let decision = self.decide(input.clone()).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -188,7 +188,7 @@ impl<'w> Driver<'w> {
         }
     }
 
-    /// A moment passes while a guest runs: its host may die, it may be dropped, commands may be taken in.
+    /// A moment passes while a guest runs: its host may die, it may be dropped, commands may be accepted.
     pub(crate) fn breathe(&mut self) -> Result<(), Stop> {
         assert!(self.staged.is_empty(), "nothing waits to be committed when a moment passes");
         self.world.tick()?;

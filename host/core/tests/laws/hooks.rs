@@ -103,7 +103,7 @@ fn a_refused_message_ends_no_wait_and_no_turn_that_has_begun() {
     assert_eq!(kinds(&bench.due_at(5_000, vec![])), ["step.started"]);
 }
 
-/// What hooks add stands in the order of their declarations, whoever answers first; a reason before a context.
+/// What hooks add stands in the order of their declarations, whichever answers first; a reason before a context.
 #[test]
 fn what_hooks_add_is_in_their_order() {
     let mut bench = with(with(Bench::in_turn(), HookEvent::Stop), HookEvent::Stop);

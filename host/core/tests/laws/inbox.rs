@@ -171,7 +171,7 @@ fn a_turn_s_end_counts_the_messages_that_open_the_next() {
     assert_eq!(step_ends(&bench, ended(Next::Done).outcome, &[]), Some(0));
     assert_eq!(step_ends(&bench, broken(Scope::Turn), &rows), Some(3));
     assert_eq!(step_ends(&bench, broken(Scope::Session), &rows), Some(0), "they are all answered");
-    // One that was taken in and that no step was told opens the next turn too, unless this one ends badly.
+    // One that was accepted and that no step was told opens the next turn too, unless this one ends badly.
     let steered = UserMessage { n: 2, sender: Sender::System, parts: vec![rewake_wire::Part::text("a")] };
     bench.add(Place::turn(1), steered).unwrap();
     bench.add(Place::turn(1), TurnSteered { commands: vec![2] }).unwrap();

@@ -116,7 +116,7 @@ fn a_call_comes_with_all_that_is_recorded_of_it() {
     assert_eq!((model.seq(), model.function()), (2, MODEL));
     assert_eq!(model.started(0).map(|entry| entry.seq), Some(2));
     assert_eq!(model.ended(0).map(|entry| entry.seq), Some(3));
-    assert!(model.ended(1).is_none() && model.asked(0, 0).is_none() && model.verdict(0, 0).is_none());
+    assert!(model.ended(1).is_none() && model.asked(0, 0).is_none() && model.judged(0, 0).is_none());
 }
 
 /// After the first `claimed` of what is recorded the guest asks for something else.
@@ -206,5 +206,5 @@ fn markers_are_told_apart_by_their_function() {
     let draft = Draft::agent(Place { ordinal: 1, ..STEP }, custom);
     let (entry, _) = seal(&pins::session(), Head::default(), terms, draft).unwrap();
     let mut replay = Replay::new(&[Arc::new(entry.clone())]);
-    assert_eq!(replay.call(1, "session.emit").unwrap().unwrap().first(), Some(&entry));
+    assert_eq!(replay.call(1, "session.emit").unwrap().unwrap().first().map(AsRef::as_ref), Some(&entry));
 }

@@ -111,7 +111,7 @@ fn the_random_runs_reach_what_they_are_to_try() {
         kinds.extend(world.facts().map(|fact| fact.kind().to_owned()));
     }
     assert!(crashes > 150, "{crashes} crashes");
-    // Messages are changed before they are taken in, while they are, and too late.
+    // Messages are changed before they are accepted, while they are, and too late.
     let changes = (refused, overtaken, interrupted);
     assert!(refused > 5 && overtaken > 30 && interrupted > 10, "{changes:?}");
     let unreached: Vec<_> = rewake_core::fact::KINDS

@@ -223,7 +223,7 @@ fn amounts_add_up_and_never_go_below_nothing() {
     assert_eq!([usd(1), usd(2), usd(4)].into_iter().sum::<Usd>(), usd(7));
     assert!(Usd::ZERO.is_zero() && !usd(1).is_zero());
     let error = format!("{}x", "1".repeat(50)).parse::<Usd>().unwrap_err();
-    assert!(error.to_string().starts_with(&format!("\"{}\" is no amount", "1".repeat(40))), "{error}");
+    assert!(error.to_string().starts_with(&format!("\"{}\" is not an amount", "1".repeat(40))), "{error}");
     // Each token costs its own price; the most that a request can cost is by the dearest way to send it.
     let price = Price {
         input: usd(2_000_000),

@@ -145,7 +145,7 @@ fn a_command_s_entry_names_its_row() {
         CommandPromoted { n: 7, sender: sender(), target: 1, turn: None }.into(),
         CommandCanceled { n: 8, sender: sender(), target: 1 }.into(),
     ];
-    // What is taken back is taken in with the command that does it.
+    // What is canceled is accepted with the command that does it.
     let rows = [vec![1], vec![2], vec![3], vec![4], vec![5], vec![6], vec![7], vec![8, 1]];
     assert_eq!(facts.map(|fact| fact.rows().collect::<Vec<_>>()), rows);
 }

@@ -237,7 +237,7 @@ fn a_status_follows_from_the_entries() {
     }
 }
 
-/// A control that was taken in already is none of what is due.
+/// A control that was accepted already is none of what is due.
 #[test]
 fn a_row_that_is_taken_sets_nothing_off() {
     let mut bench = Bench::in_turn();

@@ -54,7 +54,7 @@ pub(crate) struct World {
     crashes_left: VecDeque<u8>,
     mischief_left: VecDeque<(u8, Mischief)>,
     sneaks_left: VecDeque<Option<Change>>,
-    /// Commands about messages that were refused, as those were taken in or taken back.
+    /// Commands about messages that were refused, as those were accepted or canceled.
     pub(crate) refused: u32,
     /// Appends that were refused, as somebody had changed a message that they took in.
     pub(crate) overtaken: u32,

@@ -200,9 +200,9 @@ async fn a_guest_does_not_set_what_says_where_a_request_goes_or_ends() {
         denied(fetch(&network, &grants, &call).await, "is the host's to set");
     }
     for (name, value, says) in [
-        ("a b", "x", "no header's name"),
-        ("", "x", "no header's name"),
-        ("x:y", "x", "no header's name"),
+        ("a b", "x", "not a header's name"),
+        ("", "x", "not a header's name"),
+        ("x:y", "x", "not a header's name"),
         ("x", "a\r\nHost: evil", "characters that none may have"),
         ("x", "a\0", "characters that none may have"),
     ] {

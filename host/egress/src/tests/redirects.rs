@@ -1,4 +1,4 @@
-//! Redirects: followed by the host, each granted anew.
+//! Redirects: followed by the host, each granted again.
 
 use super::*;
 

@@ -137,7 +137,7 @@ fn what_holds_no_authority_is_told_apart() {
     let cut = pem.replace("-----END CERTIFICATE-----", "");
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     for (text, says) in
-        [("", "holds no certificate"), (&*cut, "not PEM"), (broken, "certificate 1 of it is none")]
+        [("", "holds no certificate"), (&*cut, "not PEM"), (broken, "certificate 1 of it is invalid")]
     {
         let why = authorities(text.as_bytes()).unwrap_err();
         assert!(why.contains(says), "{says}: {why}");

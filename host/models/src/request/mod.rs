@@ -235,5 +235,5 @@ fn outcome_words(outcome: Outcome) -> Option<&'static str> {
 /// A tool's schema, as JSON.
 fn schema(tool: &rewake_bindings::types::ToolDef) -> Result<Value, String> {
     serde_json::from_str(&tool.input_schema)
-        .map_err(|_| format!("the schema of the tool {:?} is no JSON", cut(&tool.name, 64)))
+        .map_err(|_| format!("the schema of the tool {:?} is not JSON", cut(&tool.name, 64)))
 }

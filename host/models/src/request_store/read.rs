@@ -173,7 +173,7 @@ impl Reader<'_> {
         let system = match stored.system {
             Some(digest) => {
                 let bytes = self.bytes("the system text", &digest).await?;
-                Some(String::from_utf8(bytes).map_err(|_| self.spoiled("the system text is no text"))?)
+                Some(String::from_utf8(bytes).map_err(|_| self.spoiled("the system text is not text"))?)
             }
             None => None,
         };

@@ -126,7 +126,7 @@ async fn a_request_takes_what_is_new_in_it() {
     let after = kept.send(&request(&all)).await;
     assert_eq!(kept.blobs, first + 3, "two messages and a list");
     assert_ne!(before.stored.unwrap().list, after.stored.unwrap().list);
-    // Another conversation between does not make the first one begin anew.
+    // Another conversation between does not make the first one begin again.
     kept.send(&request(&[text(Role::User, "beside")])).await;
     let blobs = kept.blobs;
     all.push(text(Role::Assistant, "3"));

@@ -75,8 +75,8 @@ fn malformed(what: impl Into<String>) -> Trouble {
 fn json(data: &str) -> Result<Value, Trouble> {
     match serde_json::from_str(data) {
         Ok(object @ Value::Object(_)) => Ok(object),
-        Ok(_) => Err(malformed("an event is no JSON object")),
-        Err(error) => Err(malformed(format!("an event is no JSON: {error}"))),
+        Ok(_) => Err(malformed("an event is not a JSON object")),
+        Err(error) => Err(malformed(format!("an event is not JSON: {error}"))),
     }
 }
 

@@ -147,7 +147,7 @@ async fn reasoning_goes_round_byte_for_byte() {
     );
 }
 
-/// Models of before are given a budget within the answer's bound; what does not fit is less.
+/// Models from before are given a budget within the answer's bound; what does not fit is less.
 #[tokio::test]
 async fn how_much_to_think_fits_into_the_answer() {
     for (lines, thinking) in [

@@ -58,7 +58,7 @@ pub struct Rules {
     pub models: BTreeMap<String, Model>,
     /// Authorities that are trusted beside those that are built in. Read when the host is opened.
     pub ca_file: Option<CaFile>,
-    /// What is unsafe about the file, for whoever can change that.
+    /// What is unsafe about the file, for anyone who can change that.
     pub warnings: Vec<String>,
 }
 

@@ -233,7 +233,7 @@ fn option(text: &str) -> Result<String, Invalid> {
             .help("name sampling options, such as \"temperature\" or \"top_p\""));
     }
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(Invalid::new(format!("{} is no option's name", quote(text)))
+        return Err(Invalid::new(format!("{} is not an option's name", quote(text)))
             .help("write it as the provider does, such as \"top_p\""));
     }
     Ok(text.to_owned())

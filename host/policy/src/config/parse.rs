@@ -136,7 +136,7 @@ fn dirs(table: &Fields<'_>, folder: &Path) -> BTreeMap<String, HostDir> {
     dirs
 }
 
-/// A bundle that is named twice would have what both say, and whoever means to narrow it with a second entry
+/// A bundle that is named twice would have what both say, and anyone who means to narrow it with a second entry
 /// would narrow nothing.
 fn allows(fields: &Fields<'_>) -> Vec<Allow> {
     let mut allows: Vec<Allow> = Vec::new();

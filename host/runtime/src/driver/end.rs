@@ -33,7 +33,7 @@ impl Driver {
         }
     }
 
-    /// Takes in what the harness says of its step.
+    /// Accepts what the harness says of its step.
     async fn step_told(&mut self, told: StepEnd, saved: Option<(StateRef, Vec<u8>)>) -> Result<(), Fatal> {
         loop {
             let (rows, through) = self.rows().await?;

@@ -9,7 +9,7 @@ use crate::HOST_VERSION;
 
 /// A journal that cannot be understood, as it is shown.
 pub(crate) fn corrupt_fault(corrupt: &Corrupt) -> Fault {
-    let detail = format!("the journal cannot be read back at entry {}: {}", corrupt.seq, corrupt.what);
+    let detail = format!("the journal cannot be replayed at entry {}: {}", corrupt.seq, corrupt.what);
     Fault::plain("corrupt", Some(corrupt.seq), detail, HOST_VERSION)
 }
 

@@ -1,5 +1,5 @@
 //! What the driver knows of its session's inbox between two readings. A step has several points at which rows
-//! may be taken in; reading the store at each of them would cost more than the step.
+//! may be accepted; reading the store at each of them would cost more than the step.
 
 use futures_util::FutureExt as _;
 use rewake_core::command::Row;
@@ -37,7 +37,7 @@ impl Inbox {
         Ok((self.rows.clone(), self.through))
     }
 
-    /// Has the rows read anew the next time.
+    /// Has the rows read again the next time.
     pub(super) fn forget(&mut self) {
         self.is_known = false;
     }

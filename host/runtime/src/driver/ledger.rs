@@ -28,7 +28,7 @@ pub(super) struct Ledger {
     /// The head that is on the disk.
     durable: Head,
     staged: Staged,
-    /// Where it goes back to, while messages are taken in that are not on the disk: somebody may still change them.
+    /// Where it goes back to, while messages are accepted that are not on the disk: somebody may still change them.
     before: Option<Before>,
     followers: Followers,
     /// Random bytes that were fetched and not used yet.
@@ -47,7 +47,7 @@ struct Staged {
     state: Option<SavedState>,
 }
 
-/// The fold before messages were taken in, and what was staged by then. No guest runs while they are, so that all
+/// The fold before messages were accepted, and what was staged by then. No guest runs while they are, so that all
 /// that is staged since is of deciding, and can be decided again.
 struct Before {
     session: Box<Session>,
@@ -138,7 +138,7 @@ impl Ledger {
 
     /// Writes everything staged, in one transaction. `inbox_through`: refuse if a row has come since.
     ///
-    /// With `Overtaken` the fold is what it was before the messages were taken in, and what was staged before them
+    /// With `Overtaken` the fold is what it was before the messages were accepted, and what was staged before them
     /// is staged still: the caller decides again.
     pub(super) async fn flush(&mut self, inbox_through: Option<u64>) -> Result<(), Fatal> {
         if !self.is_dirty() {
@@ -174,7 +174,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether one of these rows is about a message that is taken in and not on the disk: then the fold goes back, as
+    /// Whether one of these rows is about a message that is accepted and not on the disk: then the fold goes back, as
     /// it would be refused as too late, and is not.
     pub(super) fn goes_back(&mut self, rows: &[Row]) -> bool {
         let Some(before) = &self.before else { return false };

@@ -1,8 +1,8 @@
 //! The driver of one loaded session: the only place that orders deciding, appending, folding and
 //! performing. It holds the fold, and no guest between steps.
 
-mod driven;
 mod end;
+mod exit;
 mod fault;
 mod inbox;
 mod ledger;
@@ -27,7 +27,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) use self::driven::{Again, Driven, Drove, Left};
+pub(crate) use self::exit::{DriverExit, LeaseState, ReloadReason};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
 use self::inbox::Inbox;
 use self::ledger::Ledger;
@@ -37,15 +37,15 @@ use crate::HOST_VERSION;
 use crate::context::SessionContext;
 use crate::event::Event;
 use crate::lease::{Keeper, LeaseError};
-use crate::live::{Followers, Gone, Live};
+use crate::live::{Followers, Live, UnloadReason};
 use crate::load::Folded;
-use crate::loaded::Leave;
+use crate::loaded::UnloadRequest;
 use rewake_policy::config::Watch;
 
-/// How often the lease and the operator's rules are looked at while a guest runs.
-const LOOK: Duration = Duration::from_millis(500);
-/// How often while none does: nothing is done under the lease then, and what comes has the rules looked at.
-const REST_LOOK: Duration = Duration::from_secs(2);
+/// How often the lease and the operator's rules are checked while a guest runs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// How often while the session is idle: nothing is done under the lease then, and an arrival checks the rules.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a wait for a time is left to a timer, in milliseconds.
 const WAIT_MS_MAX: u64 = 30_000;
 
@@ -60,7 +60,7 @@ pub(crate) enum Fatal {
     Refused(#[from] Refusal),
     #[error("the lease has run out")]
     LeaseLost,
-    #[error("a message was changed while it was taken in")]
+    #[error("a message was changed while it was accepted")]
     Overtaken,
     #[error("{0}")]
     Host(String),
@@ -83,42 +83,46 @@ pub(crate) struct Options {
     /// Looks whether the operator's rules have changed since.
     pub(crate) watch: Watch,
     pub(crate) folded: Folded,
-    /// Why the host that had it takes it up again, if it was not let go of in good order.
+    /// Why the host that had it loads it again, if it was not unloaded in good order.
     pub(crate) again: Option<String>,
     pub(crate) lease: Lease,
     pub(crate) keeper: Keeper,
     pub(crate) followers: Followers,
     /// Told when the inbox may hold something new.
     pub(crate) wake: Arc<Notify>,
-    /// Told when the session is to be let go of.
-    pub(crate) leave: mpsc::Receiver<Leave>,
-    /// Set once it is being let go of.
-    pub(crate) leaving: Arc<AtomicBool>,
+    /// Requests to unload the session.
+    pub(crate) requests: mpsc::Receiver<UnloadRequest>,
+    /// Set once it is being unloaded.
+    pub(crate) unloading: Arc<AtomicBool>,
     /// Entries between two snapshots.
     pub(crate) snapshot_entries: u64,
 }
 
-/// What a driver does next.
-enum Flow {
-    Wait(Option<Timestamp>),
-    Gone(Gone),
+/// What a session is doing.
+enum Phase {
+    /// Nothing, before something comes or this time is reached.
+    Resting(Option<Timestamp>),
+    /// Its open step was started or re-run by this driver, and is run next.
+    Ready,
+    /// It runs a step, or hooks that fire.
+    Running(Running),
+    /// Nothing, for good.
+    Ended,
 }
 
 /// The driver of one loaded session.
 pub(crate) struct Driver {
     cx: Arc<SessionContext>,
     watch: Watch,
-    /// The operator's rules are others for the session: it is read back once no call is open.
-    ruled_anew: bool,
+    /// The operator's rules changed for the session: it is reloaded as soon as no call is open.
+    rules_changed: bool,
     ledger: Ledger,
     keeper: Keeper,
     followers: Followers,
     wake: Arc<Notify>,
-    leave: mpsc::Receiver<Leave>,
-    leaving: Arc<AtomicBool>,
-    running: Option<Running>,
-    /// The open step's start or re-run is of this driver, and it has not been run since.
-    ready: bool,
+    requests: mpsc::Receiver<UnloadRequest>,
+    unloading: Arc<AtomicBool>,
+    phase: Phase,
     /// A step was begun by this driver whose start was on the disk.
     has_begun: bool,
     /// The newest saved state, so that the next step need not read it.
@@ -130,10 +134,10 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Drives a session until it is let go of, and says why that was.
-    pub(crate) async fn drive(options: Options) -> Drove {
+    /// Drives a session until it is unloaded, and says why that was.
+    pub(crate) async fn drive(options: Options) -> (DriverExit, LeaseState, mpsc::Receiver<UnloadRequest>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
-        let Options { followers, wake, leave, leaving, snapshot_entries, .. } = options;
+        let Options { followers, wake, requests, unloading, snapshot_entries, .. } = options;
         let Folded { session, snapshot_seq, folded, rejected } = folded;
         let load = LoadInput {
             host: lease.host.clone(),
@@ -147,15 +151,14 @@ impl Driver {
         let mut driver = Driver {
             cx,
             watch,
-            ruled_anew: false,
+            rules_changed: false,
             ledger,
             keeper,
             followers,
             wake,
-            leave,
-            leaving,
-            running: None,
-            ready: false,
+            requests,
+            unloading,
+            phase: Phase::Resting(None),
             has_begun: false,
             state: None,
             inbox: Inbox::default(),
@@ -164,89 +167,93 @@ impl Driver {
             snapshot_entries,
         };
         driver.keeper.tell(driver.cx.deadline.clone());
-        let driven = match driver.run(load).await {
-            Ok(driven) => driven,
+        let exit = match driver.run(load).await {
+            Ok(exit) => exit,
             Err(fatal) => driver.give_up(fatal).await,
         };
-        driver.running = None;
-        // Whoever drives it next must not meet what is still being done; the lease then runs out by itself.
-        let (driven, lease) = match (driver.cx.quiesce().await, driven) {
-            (true, Driven::Again(again)) => (Driven::Again(again), Left::Held),
-            (true, gone) => {
-                let is_given_back = driver.keeper.release().await;
-                (gone, if is_given_back { Left::GivenBack } else { Left::Held })
+        driver.phase = Phase::Ended;
+        // The next driver must not meet what is still being done; the lease then runs out by itself.
+        let (exit, lease) = match (driver.cx.quiesce().await, exit) {
+            (true, DriverExit::Reload(why)) => (DriverExit::Reload(why), LeaseState::Held),
+            (true, exit) => {
+                let is_released = driver.keeper.release().await;
+                (exit, if is_released { LeaseState::Released } else { LeaseState::Held })
             }
-            (false, Driven::Again(again)) => (Driven::Gone(again.gone()), Left::Busy),
-            (false, gone) => (gone, Left::Busy),
+            (false, DriverExit::Reload(why)) => (DriverExit::Unload(why.unload_reason()), LeaseState::Busy),
+            (false, exit) => (exit, LeaseState::Busy),
         };
-        Drove { driven, lease, leave: driver.leave }
+        (exit, lease, driver.requests)
     }
 
-    async fn run(&mut self, load: LoadInput) -> Result<Driven, Fatal> {
+    async fn run(&mut self, load: LoadInput) -> Result<DriverExit, Fatal> {
         if self.ledger.session.ended.is_some() && !self.ledger.session.has_farewells() {
-            return Ok(Driven::Gone(Gone::Ended));
+            return Ok(DriverExit::Unload(UnloadReason::Ended));
         }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
         let narrowed = self.ledger.decide(Input::Grants(self.cx.grants.clone()))?;
         self.ledger.stage(narrowed.entries)?;
         let mut due = true;
-        let mut until = None;
-        let mut look = pin!(sleep(LOOK));
+        let mut next_check = pin!(sleep(CHECK_INTERVAL));
         loop {
-            // A call that runs keeps what it began with; none begins by rules of before.
-            if self.ruled_anew && self.ledger.session.calls.is_empty() {
-                self.let_go(Again::Rules.word().to_owned()).await?;
-                return Ok(Driven::Again(Again::Rules));
+            // A call that runs keeps the rules that it began with; none begins by old rules.
+            if self.rules_changed && self.ledger.session.calls.is_empty() {
+                self.unload(ReloadReason::Rules.word().to_owned()).await?;
+                return Ok(DriverExit::Reload(ReloadReason::Rules));
             }
             if due {
-                match self.advance().await? {
-                    Flow::Wait(at) => until = at,
-                    Flow::Gone(gone) => return Ok(Driven::Gone(gone)),
-                }
-                if self.running.is_none() && !self.ledger.is_dirty() {
-                    self.followers.tell(Live::Idle);
-                }
+                self.advance().await?;
+            }
+            let until = match self.phase {
+                Phase::Ended => return Ok(DriverExit::Unload(UnloadReason::Ended)),
+                Phase::Resting(until) => until,
+                Phase::Ready | Phase::Running(_) => None,
+            };
+            if due && !self.is_running() && !self.ledger.is_dirty() {
+                self.followers.tell(Live::Idle);
             }
             due = tokio::select! {
                 biased;
                 // These first, so that a guest with much to say cannot put them off.
-                () = &mut look => {
-                    let pause = if self.running.is_some() { LOOK } else { REST_LOOK };
-                    self.look(look.as_mut(), pause).await?;
+                () = &mut next_check => {
+                    let pause = if self.is_running() { CHECK_INTERVAL } else { IDLE_CHECK_INTERVAL };
+                    self.check(next_check.as_mut(), pause).await?;
                     false
                 }
                 () = self.unwritten.due(self.ledger.unwritten_since()) => { self.ledger.flush(None).await?; false }
-                happened = happens(&mut self.running) => match happened {
+                happened = happens(&mut self.phase) => match happened {
                     Happened::Event(event) => { self.handle(event).await?; self.is_ending() }
                     Happened::Finished(finished) => { self.finished(finished).await?; true }
                 },
                 // Who was told here is not told again when the rows are asked for.
                 () = self.wake.notified() => {
                     self.inbox.forget();
-                    self.look(look.as_mut(), LOOK).await?;
+                    self.check(next_check.as_mut(), CHECK_INTERVAL).await?;
                     true
                 }
-                leave = self.leave.recv() => match self.leaves(leave, until).await? {
-                    Some(why) => return self.let_go(why).await.map(Driven::Gone),
+                request = self.requests.recv() => match self.accept(request, until).await? {
+                    Some(why) => {
+                        self.unload(why).await?;
+                        return Ok(DriverExit::Unload(UnloadReason::Unloaded));
+                    }
                     None => true,
                 },
                 () = reached(until, self.cx.store.now()) => {
-                    self.look(look.as_mut(), LOOK).await?;
+                    self.check(next_check.as_mut(), CHECK_INTERVAL).await?;
                     true
                 }
             };
         }
     }
 
-    /// Looks at what nobody tells: the lease's end, and the operator's rules. Sets the time of the next look.
-    async fn look(&mut self, next: Pin<&mut Sleep>, pause: Duration) -> Result<(), Fatal> {
+    /// Polls for changes that no event announces: the lease's end, and the operator's rules. Sets the next check.
+    async fn check(&mut self, next: Pin<&mut Sleep>, pause: Duration) -> Result<(), Fatal> {
         if self.keeper.is_due() {
             self.keeper.renew().await?;
         }
         self.keeper.check()?;
         if let Some(rules) = self.watch.changed() {
-            self.ruled_anew = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
+            self.rules_changed = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
         }
         self.followers.tidy();
         next.reset(Instant::now() + pause);
@@ -267,14 +274,20 @@ impl Driver {
         Ok(self.inbox.rows(&*self.cx.store, &self.ledger.session, &self.wake).await?)
     }
 
-    /// Does everything that is due, until a guest runs or there is nothing. A message that somebody changed while it
-    /// was taken in is taken in again, as it is then.
-    async fn advance(&mut self) -> Result<Flow, Fatal> {
+    fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running(_))
+    }
+
+    /// Does everything that is due, until a guest runs or nothing is due. A message that was changed while it was
+    /// accepted is accepted again, in its new form.
+    async fn advance(&mut self) -> Result<(), Fatal> {
         loop {
             match self.advance_on().await {
-                // Nothing ran since: the fold is what it was before, and a step that was made ready is not there.
+                // Nothing ran since: the fold is what it was before, and a step that was ready is not there.
                 Err(Fatal::Overtaken) => {
-                    self.ready = false;
+                    if !self.is_running() {
+                        self.phase = Phase::Resting(None);
+                    }
                     self.inbox.forget();
                 }
                 other => return other,
@@ -282,7 +295,7 @@ impl Driver {
         }
     }
 
-    async fn advance_on(&mut self) -> Result<Flow, Fatal> {
+    async fn advance_on(&mut self) -> Result<(), Fatal> {
         loop {
             let (rows, through) = self.rows().await?;
             if self.ledger.goes_back(&rows) {
@@ -294,11 +307,11 @@ impl Driver {
                 rows,
                 now: self.cx.store.now(),
                 seed,
-                running: self.running.is_some(),
-                ready: self.ready,
+                running: self.is_running(),
+                ready: matches!(self.phase, Phase::Ready),
             });
             let decision = self.ledger.decide(input)?;
-            if decision.drops_guest && self.running.is_some() {
+            if decision.drops_guest && self.is_running() {
                 self.drop_guest().await?;
                 continue;
             }
@@ -307,23 +320,19 @@ impl Driver {
             }
             match decision.then {
                 Then::Again => {}
-                Then::RunStep => {
-                    self.run_step().await?;
-                    return Ok(Flow::Wait(None));
-                }
-                Then::Fire(firings) => {
-                    self.fire(firings).await?;
-                    return Ok(Flow::Wait(None));
-                }
-                // What another process has sent meanwhile is not left for the next look.
-                Then::Idle(_) if self.running.is_none() && !self.inbox.is_fresh() => self.inbox.forget(),
+                Then::RunStep => return self.run_step().await,
+                Then::Fire(firings) => return self.fire(firings).await,
+                // What another process has sent meanwhile is not left for the next check.
+                Then::Idle(_) if !self.is_running() && !self.inbox.is_fresh() => self.inbox.forget(),
                 Then::Idle(until) => {
-                    self.ledger.flush(None).await?;
-                    return Ok(Flow::Wait(until));
+                    if !self.is_running() {
+                        self.phase = Phase::Resting(until);
+                    }
+                    return self.ledger.flush(None).await;
                 }
                 Then::Ended => {
-                    self.ledger.flush(None).await?;
-                    return Ok(Flow::Gone(Gone::Ended));
+                    self.phase = Phase::Ended;
+                    return self.ledger.flush(None).await;
                 }
             }
         }
@@ -347,9 +356,10 @@ impl Driver {
         let ends_turn = entries
             .last()
             .is_some_and(|draft| draft.fact.is_turn_end() || matches!(draft.fact, Fact::TurnWaiting(_)));
-        let readies =
-            entries.iter().any(|draft| matches!(draft.fact, Fact::StepStarted(_) | Fact::StepRerun(_)));
-        self.ready |= readies;
+        let is_step = |draft: &Draft| matches!(draft.fact, Fact::StepStarted(_) | Fact::StepRerun(_));
+        if entries.iter().any(is_step) {
+            self.phase = Phase::Ready;
+        }
         self.ledger.stage(entries)?;
         if ends_turn {
             self.ledger.flush(None).await?;
@@ -403,7 +413,7 @@ impl Driver {
     }
 }
 
-/// A timer does not count suspended time, so it is looked at again before long.
+/// A timer does not count suspended time, so a long wait is checked again.
 async fn reached(until: Option<Timestamp>, now: Timestamp) {
     match until {
         Some(until) => {

@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::fault::fault;
-use super::{Driver, Fatal};
+use super::{Driver, Fatal, Phase};
 use crate::budget::Budget;
-use crate::event::{Event, Port, Unrecorded};
-use crate::hooks::{self, Told};
+use crate::event::{DriverHandle, Event, Unrecorded};
+use crate::hooks::{self, HookPayload};
 use crate::record::Recording;
 use crate::step::{self, StepReport, StepRun};
 
@@ -54,7 +54,6 @@ impl Driver {
             self.has_begun |= begins;
         }
         self.keeper.ensure().await?;
-        self.ready = false;
         let session = &self.ledger.session;
         let Some((turn, step)) = session.open_step() else {
             return Err(Fatal::Host("there is no open step to run".into()));
@@ -65,7 +64,7 @@ impl Driver {
             Some(state) => Some((state.version, self.state_bytes(state.digest, seq).await?)),
             None => None,
         };
-        let (port, events) = Port::open();
+        let (driver, events) = DriverHandle::open();
         let recording = Recording {
             place,
             seed: fixed.seed,
@@ -73,17 +72,17 @@ impl Driver {
             tries: self.ledger.session.calls.iter().map(|(seq, call)| (*seq, call.next_try())).collect(),
             budget: Budget::of(&self.ledger.session),
             monotonic_ns: self.ledger.session.monotonic_ns(self.cx.store.now()),
-            port,
+            driver,
         };
         let run = StepRun { cx: self.cx.clone(), input: fixed.input, state, recording };
         let work = async move { Finished::Step(Box::new(step::run(run).await)) };
-        self.running = Some(Running::new(work, events));
+        self.phase = Phase::Running(Running::new(work, events));
         Ok(())
     }
 
     /// Whether the open step's start may be written with what the step first records (journal.md R2, ADR 15). What kills
     /// its host must be seen at the next load: so the first start after a load is written before its step runs, and so is
-    /// a re-run, and one start at most is not. Whoever sent a message may change it until it is on the disk: no guest is
+    /// a re-run, and one start at most is not. Anyone who sent a message may change it until it is on the disk: no guest is
     /// told of it before.
     fn may_ride(&self) -> bool {
         let is_before = |fact: &Fact| matches!(fact, Fact::StepRerun(_) | Fact::UserMessage(_));
@@ -94,13 +93,13 @@ impl Driver {
     pub(super) async fn fire(&mut self, firings: Vec<Firing>) -> Result<(), Fatal> {
         self.ledger.flush(None).await?;
         self.keeper.ensure().await?;
-        let (port, events) = Port::open();
+        let (driver, events) = DriverHandle::open();
         let cx = self.cx.clone();
         let turn = self.ledger.session.turn.as_ref().map(|turn| turn.number);
         let session = &self.ledger.session;
-        let told = firings.into_iter().map(|firing| (firing, Told::of(session, &firing))).collect();
-        let work = async move { Finished::Fired(hooks::fire(cx, port, turn, told).await) };
-        self.running = Some(Running::new(work, events));
+        let firings = firings.into_iter().map(|firing| (firing, HookPayload::of(session, &firing))).collect();
+        let work = async move { Finished::Fired(hooks::fire(cx, driver, turn, firings).await) };
+        self.phase = Phase::Running(Running::new(work, events));
         Ok(())
     }
 
@@ -127,7 +126,11 @@ impl Driver {
 
     /// Drops the guest. Its queued starts are withdrawn; an outcome that is in memory already is kept.
     pub(super) async fn drop_guest(&mut self) -> Result<(), Fatal> {
-        let Some(Running { work, mut events, .. }) = self.running.take() else { return Ok(()) };
+        if !self.is_running() {
+            return Ok(());
+        }
+        let running = std::mem::replace(&mut self.phase, Phase::Resting(None));
+        let Phase::Running(Running { work, mut events, .. }) = running else { return Ok(()) };
         drop(work);
         self.cx.quiesce().await;
         events.close();
@@ -150,7 +153,7 @@ impl Driver {
     }
 
     pub(super) async fn finished(&mut self, finished: Finished) -> Result<(), Fatal> {
-        self.running = None;
+        self.phase = Phase::Resting(None);
         match finished {
             Finished::Fired(Ok(())) => Ok(()),
             Finished::Fired(Err(Unrecorded::Refused(refusal))) => Err(refusal.into()),
@@ -162,8 +165,8 @@ impl Driver {
 
 /// What comes next of what runs: everything it has to say before its end. What it says while it is polled is
 /// heard in the same poll: going back to the scheduler for it would wake another thread each time.
-pub(super) async fn happens(running: &mut Option<Running>) -> Happened {
-    let Some(Running { work, events, finished }) = running else { return pending().await };
+pub(super) async fn happens(phase: &mut Phase) -> Happened {
+    let Phase::Running(Running { work, events, finished }) = phase else { return pending().await };
     poll_fn(|cx| {
         if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
             return Poll::Ready(Happened::Event(event));

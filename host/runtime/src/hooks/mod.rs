@@ -1,9 +1,9 @@
 //! Hooks: which of them an event is for, and asking them side by side (hooks.md). What one answer comes to is
-//! in `ask.rs`, what several come to in `verdict.rs`, what they are told in `told.rs`. Knows no steps.
+//! in `ask.rs`, what several come to in `verdict.rs`, what they are given in `payload.rs`. Knows no steps.
 
 mod ask;
+mod payload;
 mod standalone;
-mod told;
 mod verdict;
 
 use std::sync::Arc;
@@ -15,39 +15,38 @@ use rewake_core::firing::Firing;
 use rewake_core::grant::Grants;
 use rewake_core::ids::Digest;
 
-pub(crate) use self::ask::failed;
-use self::ask::{Asked, ask};
+pub(crate) use self::ask::{Asked, ask, failed};
+pub(crate) use self::payload::{HookPayload, Used};
 pub use self::standalone::{Answered, Fired};
 pub(crate) use self::standalone::{ask_alone, random_key};
-pub(crate) use self::told::{Told, Used};
 pub(crate) use self::verdict::{Verdict, fold};
 use crate::context::SessionContext;
-use crate::event::{Port, Unrecorded};
+use crate::event::{DriverHandle, Unrecorded};
 use crate::join_all::join_all;
 use rewake_bundle::{GrantKind, Matcher};
 
-/// What a matcher is tried on: a name, and what stands behind it can do.
-pub(crate) struct Tried<'a> {
+/// What a matcher is tested on: a name, and what the thing of that name can do.
+pub(crate) struct MatchTarget<'a> {
     pub(crate) name: &'a str,
     pub(crate) effect: Effect,
     pub(crate) grants: Vec<GrantKind>,
 }
 
-impl<'a> Tried<'a> {
+impl<'a> MatchTarget<'a> {
     /// A tool.
     pub(crate) fn tool(cx: &SessionContext, tool: &'a ToolPin) -> Self {
         let grants = tool.component.map(|index| grant_kinds(&cx.component(index).grants));
         let grants = grants.unwrap_or_default();
-        Tried { name: &tool.name, effect: tool.effect, grants }
+        MatchTarget { name: &tool.name, effect: tool.effect, grants }
     }
 }
 
 /// The hooks of an event that are for it, in the order in which their verdicts are folded.
-pub(crate) fn matching(cx: &SessionContext, event: HookEvent, tried: &Tried<'_>) -> Vec<u32> {
+pub(crate) fn matching(cx: &SessionContext, event: HookEvent, target: &MatchTarget<'_>) -> Vec<u32> {
     let hooks = (0u32..).zip(cx.created.hooks.iter().zip(&cx.matchers));
     hooks
         .filter(|(_, (pin, _))| pin.event == event)
-        .filter(|(_, (_, matcher))| matcher.matches(tried.name, Some(tried.effect), &tried.grants))
+        .filter(|(_, (_, matcher))| matcher.matches(target.name, Some(target.effect), &target.grants))
         .map(|(index, _)| index)
         .collect()
 }
@@ -75,54 +74,34 @@ pub(crate) struct Judged {
     pub(crate) hook: u32,
     pub(crate) place: Place,
     pub(crate) binding: Digest,
-    pub(crate) told: Told,
+    pub(crate) payload: HookPayload,
 }
 
 /// A verdict on a use: which of the uses, the verdict's seq, the verdict.
 pub(crate) type Answer = (usize, u64, HookVerdict);
 
-/// Asks hooks about uses, side by side; each comes with its start's seq and key. Each verdict is told to
-/// the driver by who heard it; none counts before its entry is durable, which the caller's next
-/// commit sees to.
-pub(crate) async fn judge(
-    cx: &Arc<SessionContext>,
-    port: Port,
-    judged: Vec<(Judged, u64, String)>,
-) -> Result<Vec<Answer>, Unrecorded> {
-    let asks = judged.into_iter().map(|(one, start, key)| {
-        let (cx, port) = (cx.clone(), port.clone());
-        async move {
-            let busy = cx.busy().await;
-            let asked = Asked { hook: one.hook, start, key, binding: one.binding, place: one.place, busy };
-            let (seq, verdict) = ask(&cx, &port, asked, Some(one.place.turn), &one.told).await?;
-            Ok((one.at, seq, verdict))
-        }
-    });
-    join_all(asks.collect()).await
-}
-
 /// Asks the hooks that the session itself is due to ask.
 pub(crate) async fn fire(
     cx: Arc<SessionContext>,
-    port: Port,
+    driver: DriverHandle,
     turn: Option<u32>,
-    firings: Vec<(Firing, Told)>,
+    firings: Vec<(Firing, HookPayload)>,
 ) -> Result<(), Unrecorded> {
     let drafts = firings.iter().map(|(firing, _)| starting(&cx, firing)).collect();
-    let entries = port.record(drafts, true).await?;
+    let entries = driver.record(drafts, true).await?;
     let due = firings.into_iter().zip(entries);
     let due = due.filter(|(_, entry)| !matches!(entry.fact, Fact::HookVerdict(_)));
-    let asks = due.map(|((firing, told), entry)| {
+    let asks = due.map(|((firing, payload), entry)| {
         let (start, key) = match firing.start {
             Some(start) => (start.seq, start.key),
             None => (entry.seq, entry.hash),
         };
         let (hook, binding, place) = (firing.hook, firing.binding, firing.place);
-        let (cx, port) = (cx.clone(), port.clone());
+        let (cx, driver) = (cx.clone(), driver.clone());
         async move {
+            let asked = Asked { hook, start, key: key.to_hex(), binding, place };
             let busy = cx.busy().await;
-            let asked = Asked { hook, start, key: key.to_hex(), binding, place, busy };
-            ask(&cx, &port, asked, turn, &told).await
+            driver.record(ask(&cx, &busy, asked, turn, &payload).await, false).await
         }
     });
     join_all(asks.collect()).await.map(|_| ())

@@ -1,9 +1,9 @@
-//! Asking one hook outside of a session: what it is told is written by hand, its verdict is recorded nowhere.
+//! Asking one hook outside of a session: its payload is written by hand, its verdict is recorded nowhere.
 
 use std::sync::Arc;
 
 use rewake_core::effect::Effect;
-use rewake_core::entry::{Draft, Place};
+use rewake_core::entry::Place;
 use rewake_core::fact::{Fact, HookEvent, HookVerdict, LogLines, Source};
 use rewake_core::ids::Digest;
 use rewake_wire::{Outcome, Part, Sender};
@@ -11,12 +11,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 
 use super::ask::{Asked, ask};
-use super::{Told, Tried, Used, matching};
+use super::{HookPayload, MatchTarget, Used, matching};
 use crate::context::SessionContext;
-use crate::event::{Event, Port};
 use rewake_bundle::GrantKind;
 
 /// An event as somebody writes it by hand.
@@ -24,7 +22,7 @@ use rewake_bundle::GrantKind;
 pub struct Fired {
     /// Which.
     pub event: HookEvent,
-    told: Told,
+    payload: HookPayload,
     tried: String,
     /// What the tool does, for matchers; of a tool that the bundle has, that is known.
     pub effect: Effect,
@@ -131,49 +129,49 @@ impl Fired {
     /// # Errors
     /// What is wrong with the fields.
     pub fn new(event: HookEvent, fields: Value) -> Result<Fired, String> {
-        let (told, tried) = told(event, fields)?;
-        Ok(Fired { event, told, tried, effect: Effect::Once, grants: Vec::new() })
+        let (payload, tried) = payload(event, fields)?;
+        Ok(Fired { event, payload, tried, effect: Effect::Once, grants: Vec::new() })
     }
 
-    /// The tool that it is about, if it is about one; else the word that matchers are tried on.
+    /// The tool that it is about, if it is about one; else the word that matchers are tested on.
     pub fn tried(&self) -> &str {
         &self.tried
     }
 }
 
-fn told(event: HookEvent, fields: Value) -> Result<(Told, String), String> {
+fn payload(event: HookEvent, fields: Value) -> Result<(HookPayload, String), String> {
     Ok(match event {
         HookEvent::SessionStart => {
             let Start { source } = read(fields)?;
-            (Told::Start { source }, source.as_str().to_owned())
+            (HookPayload::Start { source }, source.as_str().to_owned())
         }
         HookEvent::UserPromptSubmit => {
             let Prompt { prompt, sender } = read(fields)?;
             let sender = sender.or_else(|| Some(Sender::Operator("author".into())));
-            (Told::Prompt { prompt, sender }, String::new())
+            (HookPayload::Prompt { prompt, sender }, String::new())
         }
         HookEvent::PreToolUse => {
             let Before { tool_name, tool_input, tool_use_id } = read(fields)?;
-            (Told::Tool { used: used(&tool_name, tool_input, tool_use_id)? }, tool_name)
+            (HookPayload::Tool { used: used(&tool_name, tool_input, tool_use_id)? }, tool_name)
         }
         HookEvent::PostToolUse => {
             let After { tool_name, tool_input, tool_use_id, tool_output, duration_ms } = read(fields)?;
             let used = used(&tool_name, tool_input, tool_use_id)?;
-            (Told::After { used, tool_output, duration_ms }, tool_name)
+            (HookPayload::After { used, tool_output, duration_ms }, tool_name)
         }
         HookEvent::PostToolUseFailure => {
             let Failure { tool_name, tool_input, tool_use_id, error, outcome, duration_ms } = read(fields)?;
             let used = used(&tool_name, tool_input, tool_use_id)?;
-            (Told::Failure { used, error, outcome, duration_ms }, tool_name)
+            (HookPayload::Failure { used, error, outcome, duration_ms }, tool_name)
         }
         HookEvent::Stop => {
             let Stop { stop_hook_active, last_message } = read(fields)?;
-            (Told::Stop { stop_hook_active, last_message }, String::new())
+            (HookPayload::Stop { stop_hook_active, last_message }, String::new())
         }
         HookEvent::SessionEnd => {
             let end: End = read(fields)?;
             let reason = word(&end.reason, &["stopped", "failed", "archived"], "reason")?;
-            (Told::End { reason }, reason.to_owned())
+            (HookPayload::End { reason }, reason.to_owned())
         }
         HookEvent::SubagentStart
         | HookEvent::SubagentStop
@@ -204,42 +202,43 @@ fn used(name: &str, input: Value, id: String) -> Result<Used, String> {
 /// Asks the hooks of one component that are for an event, one after another, in the order of their
 /// declarations; none is asked, if none is for it.
 pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &Fired) -> Vec<Answered> {
-    let tried = match cx.created.tools.iter().find(|tool| tool.name == fired.tried) {
-        Some(tool) => Tried::tool(cx, tool),
-        None => Tried { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
+    let target = match cx.created.tools.iter().find(|tool| tool.name == fired.tried) {
+        Some(tool) => MatchTarget::tool(cx, tool),
+        None => MatchTarget { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
     };
-    let mut told = fired.told.clone();
-    if let Told::Tool { used } | Told::After { used, .. } | Told::Failure { used, .. } = &mut told {
-        (used.effect, used.grants) = (tried.effect, tried.grants.clone());
+    let mut payload = fired.payload.clone();
+    if let HookPayload::Tool { used } | HookPayload::After { used, .. } | HookPayload::Failure { used, .. } =
+        &mut payload
+    {
+        (used.effect, used.grants) = (target.effect, target.grants.clone());
     }
     let mut answers = Vec::new();
-    for hook in matching(cx, fired.event, &tried) {
+    for hook in matching(cx, fired.event, &target) {
         if cx.created.hooks[hook as usize].component == component {
-            answers.extend(one(cx, hook, fired.event, &told).await);
+            answers.extend(one(cx, hook, fired.event, &payload).await);
         }
     }
     answers
 }
 
-async fn one(cx: &Arc<SessionContext>, hook: u32, event: HookEvent, told: &Told) -> Option<Answered> {
-    let (port, events) = Port::open();
+async fn one(
+    cx: &Arc<SessionContext>,
+    hook: u32,
+    event: HookEvent,
+    payload: &HookPayload,
+) -> Option<Answered> {
     let is_of_turn = !matches!(event, HookEvent::SessionStart | HookEvent::SessionEnd);
     let (turn, place) = if is_of_turn { (Some(1), Place::turn(1)) } else { (None, Place::default()) };
-    let asking = async {
-        // The port goes with this block, and what is kept of it ends.
-        let port = port;
-        let key = random_key();
-        let busy = cx.busy().await;
-        let asked = Asked { hook, start: 0, key, binding: Digest::default(), place, busy };
-        ask(cx, &port, asked, turn, told).await.ok()
-    };
-    let (answer, drafts) = tokio::join!(asking, kept(events));
-    let (_, verdict) = answer?;
-    let logs = drafts.into_iter().find_map(|draft| match draft.fact {
-        Fact::LogLines(logs) => Some(logs),
-        _ => None,
-    });
-    Some(Answered { verdict, logs })
+    let asked = Asked { hook, start: 0, key: random_key(), binding: Digest::default(), place };
+    let (mut verdict, mut logs) = (None, None);
+    for draft in ask(cx, &cx.busy().await, asked, turn, payload).await {
+        match draft.fact {
+            Fact::HookVerdict(said) => verdict = Some(said),
+            Fact::LogLines(said) => logs = Some(said),
+            _ => {}
+        }
+    }
+    Some(Answered { verdict: verdict?, logs })
 }
 
 /// An idempotency key that no call had before.
@@ -248,24 +247,6 @@ pub(crate) fn random_key() -> String {
     // A machine without randomness runs no sessions either, and outside of a session a repeated key harms nobody.
     let _ = getrandom::fill(&mut bytes);
     Digest::of(&bytes).to_hex()
-}
-
-/// Takes whatever is to be recorded, and records nothing.
-async fn kept(mut events: mpsc::Receiver<Event>) -> Vec<Draft> {
-    let mut all = Vec::new();
-    while let Some(event) = events.recv().await {
-        match event {
-            Event::Record { drafts, reply, .. } => {
-                all.extend(drafts);
-                let _ = reply.send(Ok(Vec::new()));
-            }
-            Event::Head(reply) => {
-                let _ = reply.send(0);
-            }
-            Event::Show(_) => {}
-        }
-    }
-    all
 }
 
 #[cfg(test)]
@@ -301,9 +282,9 @@ mod tests {
 
     #[test]
     fn a_tool_s_input_is_an_object_if_it_is_left_out() {
-        let (told, _) = told(HookEvent::PreToolUse, json!({ "tool_name": "a" })).unwrap();
+        let (payload, _) = payload(HookEvent::PreToolUse, json!({ "tool_name": "a" })).unwrap();
         assert_eq!(
-            serde_json::to_value(&told).unwrap(),
+            serde_json::to_value(&payload).unwrap(),
             json!({
                 "tool_name": "a", "tool_input": {}, "tool_use_id": "use_1", "effect": "once", "grants": [],
             })

@@ -9,8 +9,8 @@ use tracing::warn;
 
 use super::{Host, Inner};
 
-/// How often the store is asked: what another process sends is taken in so soon.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often the store is asked: what another process sends is accepted so soon.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Host {
     /// Begins to look, with the first session that is loaded.
@@ -29,7 +29,7 @@ impl Host {
 async fn heed(host: Weak<Inner>, mut newest: u64) {
     let mut is_failing = false;
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let Some(inner) = host.upgrade() else { return };
         let arrivals = match inner.store.arrivals(newest).await {
             Ok(arrivals) => arrivals,

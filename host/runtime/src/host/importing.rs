@@ -1,5 +1,5 @@
 //! Bringing files into the workspace of a session that nobody runs: made beside it, announced in the journal, then
-//! put in its place. Whoever takes the session up after a crash finishes it, or leaves nothing of it.
+//! put in its place. The host that loads the session after a crash finishes it, or leaves nothing of it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use rewake_sandbox::workspace::staged::{self, Bring, Staged};
 use rewake_sandbox::workspace::{self, WorkspaceError};
 
 /// How often the lease is looked at while files are copied.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Files for a workspace.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Import {
 
 impl Host {
     /// Brings files into the workspace of a session with no open turn. The session is not loaded by it; one that
-    /// this host runs and has nothing to do for is let go of.
+    /// this host runs and has nothing to do for is unloaded.
     ///
     /// # Errors
     /// If it is not there, takes no step here, is at work, has ended or is another host's; if the folder cannot be
@@ -112,7 +112,7 @@ impl Host {
             staged.discard();
             return Err(lost(error));
         }
-        // If it is not known whether this was written, what is made stays for whoever reads the journal next.
+        // If it is not known whether this was written, what is made stays for anyone who reads the journal next.
         self.announce(lease, &mut session, fact.clone()).await?;
         put(staged).await.map_err(|error| {
             HostError::Machine(format!(
@@ -171,7 +171,7 @@ async fn holding(
     loop {
         tokio::select! {
             done = &mut work => return done.map_err(|error| HostError::Machine(error.to_string())),
-            () = tokio::time::sleep(LOOK) => {
+            () = tokio::time::sleep(POLL_INTERVAL) => {
                 if keeper.is_due() {
                     keeper.renew().await.map_err(lost)?;
                 }

@@ -1,5 +1,5 @@
 //! Bundles by name: what is installed, which of it a session is made of, and putting bundles in and out.
-//! Knows the store's port and asks components what they list; approves nothing: whoever installs does.
+//! Knows the store's port and asks components what they list; approves nothing: anyone who installs does.
 
 use rewake_core::ids::Digest;
 use rewake_store::{self as store, Install, Installed, Store};

@@ -17,12 +17,12 @@ use tracing::warn;
 use super::{Host, HostError};
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
-use crate::driver::{Again, Driven, Driver, Left, Options, corrupt_fault, stored_fault};
+use crate::driver::{Driver, DriverExit, LeaseState, Options, ReloadReason, corrupt_fault, stored_fault};
 use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
-use crate::live::{Followers, Gone, Live};
+use crate::live::{Followers, Live, UnloadReason};
 use crate::load::{self, Folded, Unreadable};
-use crate::loaded::{Leave, Loaded};
+use crate::loaded::{Loaded, UnloadRequest};
 use crate::plan;
 use rewake_bundle::Bundle;
 use rewake_policy::config::{Rules, Watch};
@@ -30,14 +30,14 @@ use rewake_policy::grants;
 use rewake_sandbox::mounts::{self, Volumes};
 use rewake_sandbox::workspace;
 
-/// How often a session whose lease or store failed it is taken up again within [`RELOADS_TIME`].
+/// How often a session whose lease or store failed it is loaded again within [`RELOADS_TIME`].
 const RELOADS_MAX: usize = 3;
 /// See there.
 const RELOADS_TIME: Duration = Duration::from_secs(60);
 /// How long after the first such failure that is.
 const RELOAD_PAUSE: Duration = Duration::from_millis(100);
 
-/// A session that was taken up, and that no driver runs yet.
+/// A session that was loaded, and that no driver runs yet.
 struct TakenUp {
     cx: Arc<SessionContext>,
     watch: Watch,
@@ -47,7 +47,7 @@ struct TakenUp {
 }
 
 impl Host {
-    /// Takes a session up: acquires its lease, reads it back, and runs what is due. Cheap if this host
+    /// Loads a session: acquires its lease, reads it back, and runs what is due. Cheap if this host
     /// runs it already. What comes with it is told everything from then on.
     ///
     /// # Errors
@@ -56,105 +56,109 @@ impl Host {
         let _loading = self.0.loading.lock().await;
         if let Some(loaded) = self.loaded(id) {
             let follower = loaded.follow();
-            if !loaded.leaving.load(Ordering::Acquire) {
+            if !loaded.unloading.load(Ordering::Acquire) {
                 return Ok((loaded, follower));
             }
-            loaded.gone().await;
+            loaded.unloaded().await;
         }
         self.heed_arrivals().await?;
         let taken = self.take_up(id).await?;
         let followers = Followers::default();
-        let (leave_sender, leave) = mpsc::channel(1);
-        let (told, gone) = watch::channel(None);
+        let (request_sender, requests) = mpsc::channel(1);
+        let (told, reason) = watch::channel(None);
         let loaded = Loaded {
             id: id.clone(),
             followers: followers.clone(),
             wake: Arc::new(Notify::new()),
-            leave: leave_sender,
-            leaving: Arc::default(),
-            gone,
+            requests: request_sender,
+            unloading: Arc::default(),
+            reason,
         };
         self.lock().insert(id.clone(), loaded.clone());
         let (host, ours) = (self.clone(), loaded.clone());
         let follower = followers.follow();
         tokio::spawn(async move {
-            let gone = host.run(&ours, taken, leave).await;
+            let gone = host.run(&ours, taken, requests).await;
             host.lock().remove(&ours.id);
-            followers.tell(Live::Gone(gone.clone()));
+            followers.tell(Live::Unloaded(gone.clone()));
             let _ = told.send(Some(gone));
         });
         Ok((loaded, follower))
     }
 
-    /// Has a session driven until it is let go of. A driver that lost its lease, does not know what was written,
+    /// Has a session driven until it is unloaded. A driver that lost its lease, does not know what was written,
     /// or runs by rules that changed, is followed by another one, which reads the session back as any load does.
-    async fn run(&self, loaded: &Loaded, taken: TakenUp, mut leave: mpsc::Receiver<Leave>) -> Gone {
+    async fn run(
+        &self,
+        loaded: &Loaded,
+        taken: TakenUp,
+        mut requests: mpsc::Receiver<UnloadRequest>,
+    ) -> UnloadReason {
         let mut taken = taken;
         let mut again = None;
         let mut reloads = VecDeque::new();
         loop {
             let lease = taken.lease.clone();
             let cx = Arc::clone(&taken.cx);
-            let options = self.options(loaded, taken, again.as_ref(), leave);
+            let options = self.options(loaded, taken, again.as_ref(), requests);
             // A task of its own, so that a session whose driver panics is not held for ever.
-            let drove = match tokio::spawn(Driver::drive(options)).await {
-                Ok(drove) => drove,
+            let (exit, lease_state, rest) = match tokio::spawn(Driver::drive(options)).await {
+                Ok(exit) => exit,
                 Err(error) => {
-                    self.left(if cx.quiesce().await { Left::Held } else { Left::Busy });
-                    return Gone::Failed(format!("a bug of this host: {error}"));
+                    self.note_lease(if cx.quiesce().await { LeaseState::Held } else { LeaseState::Busy });
+                    return UnloadReason::Failed(format!("a bug of this host: {error}"));
                 }
             };
-            let why = match drove.driven {
-                Driven::Gone(gone) => {
-                    self.left(drove.lease);
+            let why = match exit {
+                DriverExit::Unload(gone) => {
+                    self.note_lease(lease_state);
                     return gone;
                 }
-                Driven::Again(why) => why,
+                DriverExit::Reload(why) => why,
             };
             // Rules change when somebody changes them.
-            let may_reload = matches!(why, Again::Rules) || may_retry(&mut reloads);
-            if loaded.leaving.load(Ordering::Acquire) || !may_reload {
+            let may_reload = matches!(why, ReloadReason::Rules) || may_retry(&mut reloads);
+            if loaded.unloading.load(Ordering::Acquire) || !may_reload {
                 self.give_back(&lease).await;
-                return why.gone();
+                return why.unload_reason();
             }
-            if !matches!(why, Again::Rules) {
-                warn!(session = %loaded.id, why = why.word(), "the session is taken up again");
+            if !matches!(why, ReloadReason::Rules) {
+                warn!(session = %loaded.id, why = why.word(), "the session is loaded again");
                 tokio::time::sleep(pause(&reloads)).await;
             }
             taken = loop {
                 let error = match Box::pin(self.take_up(&loaded.id)).await {
                     Ok(taken) => break taken,
-                    Err(HostError::Store(StoreError::Busy { .. })) => return Gone::Fenced,
-                    Err(HostError::Faulted { fault, .. }) => return Gone::Faulted(*fault),
+                    Err(HostError::Store(StoreError::Busy { .. })) => return UnloadReason::Fenced,
+                    Err(HostError::Faulted { fault, .. }) => return UnloadReason::Faulted(*fault),
                     Err(error) => error,
                 };
                 let may_pass =
                     matches!(error, HostError::Store(StoreError::Unknown(_) | StoreError::Io { .. }));
-                let is_left = loaded.leaving.load(Ordering::Acquire);
-                if !may_pass || is_left || !may_retry(&mut reloads) {
+                let is_unloading = loaded.unloading.load(Ordering::Acquire);
+                if !may_pass || is_unloading || !may_retry(&mut reloads) {
                     self.give_back(&lease).await;
-                    return Gone::Failed(error.to_string());
+                    return UnloadReason::Failed(error.to_string());
                 }
                 tokio::time::sleep(pause(&reloads)).await;
             };
-            leave = drove.leave;
-            again = Some(why);
+            (requests, again) = (rest, Some(why));
         }
     }
 
     /// Gives back a lease that this host may still have, and does nothing under.
     async fn give_back(&self, lease: &Lease) {
-        let given_back = give_back(self.0.store.as_ref(), lease).await;
-        self.left(if given_back { Left::GivenBack } else { Left::Held });
+        let is_released = give_back(self.0.store.as_ref(), lease).await;
+        self.note_lease(if is_released { LeaseState::Released } else { LeaseState::Held });
     }
 
     /// Sees to it that others need not wait for a lease that was not given back, once this process is gone.
-    fn left(&self, lease: Left) {
+    fn note_lease(&self, lease: LeaseState) {
         let Some(lock) = self.0.lock.get() else { return };
         match lease {
-            Left::GivenBack => {}
-            Left::Held => lock.leave_behind(),
-            Left::Busy => lock.take_along(),
+            LeaseState::Released => {}
+            LeaseState::Held => lock.leave_behind(),
+            LeaseState::Busy => lock.take_along(),
         }
     }
 
@@ -162,8 +166,8 @@ impl Host {
         &self,
         loaded: &Loaded,
         taken: TakenUp,
-        again: Option<&Again>,
-        leave: mpsc::Receiver<Leave>,
+        again: Option<&ReloadReason>,
+        requests: mpsc::Receiver<UnloadRequest>,
     ) -> Options {
         let TakenUp { cx, watch, folded, lease, keeper } = taken;
         Options {
@@ -173,11 +177,11 @@ impl Host {
             lease,
             keeper,
             // Orderly ends are told by their own entry.
-            again: again.filter(|why| !matches!(why, Again::Rules)).map(|why| why.word().to_owned()),
+            again: again.filter(|why| !matches!(why, ReloadReason::Rules)).map(|why| why.word().to_owned()),
             followers: loaded.followers.clone(),
             wake: loaded.wake.clone(),
-            leave,
-            leaving: Arc::clone(&loaded.leaving),
+            requests,
+            unloading: Arc::clone(&loaded.unloading),
             snapshot_entries: self.0.snapshot_entries,
         }
     }
@@ -197,7 +201,7 @@ impl Host {
         match self.read_back(id).await {
             Ok((cx, watch, folded)) => Ok(TakenUp { cx, watch, folded, lease, keeper }),
             Err(error) => {
-                self.left(if keeper.release().await { Left::GivenBack } else { Left::Held });
+                self.note_lease(if keeper.release().await { LeaseState::Released } else { LeaseState::Held });
                 Err(error)
             }
         }
@@ -213,7 +217,7 @@ impl Host {
         let lease = lease.map_err(|error| {
             // It may be this host's.
             if matches!(error, StoreError::Unknown(_)) {
-                self.left(Left::Held);
+                self.note_lease(LeaseState::Held);
             }
             named(lock, error)
         })?;
@@ -348,7 +352,7 @@ impl Host {
     }
 }
 
-/// Whether a session may be taken up once more after a failure: what ends a driver again and again is not mended by
+/// Whether a session may be loaded once more after a failure: what ends a driver again and again is not fixed by
 /// another one.
 fn may_retry(reloads: &mut VecDeque<Instant>) -> bool {
     reloads.retain(|at| at.elapsed() < RELOADS_TIME);
@@ -356,7 +360,7 @@ fn may_retry(reloads: &mut VecDeque<Instant>) -> bool {
     reloads.len() <= RELOADS_MAX
 }
 
-/// How long until a session is taken up again: longer each time, for a disk that may get well.
+/// How long until a session is loaded again: longer each time, for a disk that may get well.
 fn pause(reloads: &VecDeque<Instant>) -> Duration {
     RELOAD_PAUSE * 4_u32.pow(u32::try_from(reloads.len()).unwrap_or(0).clamp(1, 3) - 1)
 }

@@ -1,5 +1,5 @@
-//! The host: one process able to run sessions. Takes commands for them, and lets go of them; how they are made
-//! and taken up stands in `host/`, and what a session does is its driver's.
+//! The host: one process able to run sessions. Takes commands for them, and unloads them; how they are made
+//! and loaded stands in `host/`, and what a session does is its driver's.
 
 mod arrivals;
 mod creating;
@@ -244,7 +244,7 @@ impl Host {
     /// performs nothing.
     ///
     /// # Errors
-    /// If the session cannot be read back, or a component of it cannot be had.
+    /// If the session cannot be replayed, or a component of it cannot be had.
     pub async fn replay(&self, id: &SessionId) -> Result<Replayed, HostError> {
         let mut entries = Vec::new();
         let mut session = Session::new(id.clone());
@@ -263,7 +263,7 @@ impl Host {
         replay_check::replay(&cx, entries).await.map_err(HostError::Machine)
     }
 
-    /// Lets go of every session, in good order.
+    /// Unloads every session, in good order.
     pub async fn shut_down(&self) {
         let all: Vec<Loaded> = self.lock().values().cloned().collect();
         for loaded in all {

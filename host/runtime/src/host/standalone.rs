@@ -188,7 +188,7 @@ impl Standalone {
     pub async fn call(&self, name: &str, input: &str) -> Called {
         let asked = ToolUse { id: "use_1".into(), name: name.to_owned(), input: input.to_owned() };
         let planned = calls::plan(&self.cx, asked, None);
-        let call = planned.call(0, Place::step(1, 1), 0, hooks::random_key(), Vec::new());
+        let call = planned.call(Place::step(1, 1), 0, hooks::random_key(), Vec::new());
         let (completed, logs, used) = match (&planned.target, call) {
             (Ok(_), Some(call)) => calls::perform(&self.cx, &call, &self.cx.busy().await).await,
             (Err((outcome, why)), _) => (calls::refusal(*outcome, why), None, Used::default()),

@@ -3,32 +3,42 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use rewake_core::difference::Difference;
 use rewake_core::fact::Observed;
 use rewake_wasi::{CLOCK_RESOLUTION_NS, coarse_ns};
 use wasmtime::{Result, bail};
 
-use crate::record::Recorder;
+use crate::record::{Recorder, misfit};
 use rewake_sandbox::clock::Clock;
 
+/// Clocks are read at once: nothing is waited for.
+fn now<T>(reading: impl Future<Output = Result<T>>) -> Result<T> {
+    reading.now_or_never().unwrap_or_else(|| bail!("a clock was waited for"))
+}
+
 pub(super) fn wall(recorder: &mut Recorder, clock: &dyn Clock) -> Result<Duration> {
-    let observed = recorder.observe("wall-clock.now", |_| {
-        let now = clock.wall();
-        Observed::Wall(now.as_secs(), now.subsec_nanos() - now.subsec_nanos() % CLOCK_RESOLUTION_NS)
-    })?;
-    match observed {
+    let replayed = |recorded| match recorded {
         Observed::Wall(seconds, nanoseconds) => Ok(Duration::new(seconds, nanoseconds)),
-        other => bail!("recorded {}", other.function()),
-    }
+        other => Err(misfit(&other)),
+    };
+    now(recorder.observe("wall-clock.now", replayed, async |_| {
+        let now = clock.wall();
+        let now = Duration::new(now.as_secs(), now.subsec_nanos() - now.subsec_nanos() % CLOCK_RESOLUTION_NS);
+        Ok((Observed::Wall(now.as_secs(), now.subsec_nanos()), now))
+    }))
 }
 
 pub(super) fn monotonic(recorder: &mut Recorder) -> Result<u64> {
-    let observed = recorder
-        .observe("monotonic-clock.now", |recorder| Observed::Monotonic(coarse_ns(recorder.monotonic_ns())))?;
-    match observed {
+    let replayed = |recorded| match recorded {
         Observed::Monotonic(ns) => Ok(ns),
-        other => bail!("recorded {}", other.function()),
-    }
+        other => Err(misfit(&other)),
+    };
+    now(recorder.observe("monotonic-clock.now", replayed, async |recorder| {
+        let ns = coarse_ns(recorder.monotonic_ns());
+        Ok((Observed::Monotonic(ns), ns))
+    }))
 }
 
 /// How much is really left to wait. What is recorded is the deadline, so that a step that goes live
@@ -42,51 +52,48 @@ pub(super) fn sleep_until(recorder: &mut Recorder, instant_ns: u64) -> Result<u6
 }
 
 fn deadline(recorder: &mut Recorder, field: &str, of: impl Fn(u64) -> u64) -> Result<u64> {
-    const FUNCTION: &str = "monotonic-clock.subscribe";
-    let observed = recorder.observe(FUNCTION, |recorder| {
-        let now = recorder.monotonic_ns();
-        Observed::Deadline(now, of(now))
-    })?;
-    match observed {
+    let replayed = |recorded| match recorded {
         // What is recorded is when it began and when it ends; the same call ends as long after its beginning.
         Observed::Deadline(now, at) if at != of(now) => {
             let shown = |at: u64| format!("{} ns after it was called", at.saturating_sub(now));
             let (expected, got) = (shown(at), shown(of(now)));
-            Err(recorder.misread(FUNCTION, Difference { path: field.to_owned(), expected, got }))
+            Err(Difference { path: field.to_owned(), expected, got })
         }
-        Observed::Deadline(_, at) => Ok(at.saturating_sub(recorder.monotonic_ns())),
-        other => bail!("recorded {}", other.function()),
-    }
+        Observed::Deadline(_, at) => Ok(at),
+        other => Err(misfit(&other)),
+    };
+    let at = now(recorder.observe("monotonic-clock.subscribe", replayed, async |recorder| {
+        let now = recorder.monotonic_ns();
+        Ok((Observed::Deadline(now, of(now)), of(now)))
+    }))?;
+    Ok(at.saturating_sub(recorder.monotonic_ns()))
 }
 
-/// The guest may wait now: what it observed before goes to the disk, so that a sleep that is cut goes on
-/// to its deadline and does not begin anew.
-pub(super) fn replayed_ready(
+/// A poll. The guest may wait now: what it observed before goes to the disk, so that a sleep that is cut resumes with
+/// its old deadline.
+pub(super) async fn ready(
     recorder: &mut Recorder,
-    function: &str,
+    function: &'static str,
     pollables: usize,
     ready_min: usize,
-) -> Result<Option<Vec<u32>>> {
-    match recorder.recorded("poll")? {
-        Some(Observed::Ready(ready)) => {
-            let fits = ready.last().is_none_or(|last| (*last as usize) < pollables);
-            if fits && ready.len() >= ready_min {
-                return Ok(Some(ready));
-            }
-            let expected = format!("in which {ready:?} were ready");
-            let got = format!("of {pollables}, of which at least {ready_min} must be: {function}");
-            Err(recorder.misread("poll", Difference { path: "pollables".to_owned(), expected, got }))
+    live: BoxFuture<'_, Result<Vec<u32>>>,
+) -> Result<Vec<u32>> {
+    let replayed = |recorded| {
+        let Observed::Ready(ready) = recorded else { return Err(misfit(&recorded)) };
+        let fits = ready.last().is_none_or(|last| (*last as usize) < pollables);
+        if fits && ready.len() >= ready_min {
+            return Ok(ready);
         }
-        Some(other) => bail!("recorded {}", other.function()),
-        None => {
-            recorder.write_observed();
-            Ok(None)
-        }
-    }
-}
-
-pub(super) fn observed_ready(recorder: &mut Recorder, ready: &[u32]) -> Result<()> {
-    recorder.observed(Observed::Ready(ready.to_vec()))
+        let expected = format!("in which {ready:?} were ready");
+        let got = format!("of {pollables}, of which at least {ready_min} must be: {function}");
+        Err(Difference { path: "pollables".to_owned(), expected, got })
+    };
+    let live = async |recorder: &mut Recorder| {
+        recorder.write_observed();
+        let ready = live.await?;
+        Ok((Observed::Ready(ready.clone()), ready))
+    };
+    recorder.observe("poll", replayed, live).await
 }
 
 pub(super) fn random(recorder: &mut Recorder, length: usize) -> Vec<u8> {

@@ -1,9 +1,11 @@
 //! `http.fetch` of a harness: judged by hooks, recorded by its start and its end, and performed again or not
 //! by its class (journal.md R5). The way out itself is `egress`.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use rewake_bindings::http;
+use futures_util::future::BoxFuture;
+use rewake_bindings::{HttpImports, http};
 use rewake_core::binding;
 use rewake_core::canonical;
 use rewake_core::difference::Difference;
@@ -24,7 +26,9 @@ use wasmtime::Result;
 use super::judge::{Gate, Gated, gate};
 use super::{StepImports, apart};
 use crate::PROJECT;
-use crate::record::Stop;
+use crate::context::SessionContext;
+use crate::event::{DriverHandle, Unrecorded};
+use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
 use rewake_egress::{HttpAnswer, HttpCall, HttpFailure, URL_BYTES_MAX};
 use rewake_sandbox::http_client::{WayOut, call_in, failure_out, headers_out};
@@ -37,73 +41,174 @@ const HEADERS_SHOWN_MAX: usize = 64;
 
 type Answered = std::result::Result<http::Response, http::Error>;
 
-pub(super) async fn fetch(imports: &mut StepImports, request: http::Request) -> Result<Answered> {
-    let digest = Digest::of(&serde_json::to_vec(&request)?);
-    let call = call_in(request);
-    let shown = shown(&call);
-    let wanted = HttpRequest {
-        digest,
-        arguments: canonical::digest(&shown).map_err(wasmtime::Error::msg)?,
-        ..told(&call)
-    };
-    let (place, recorded) = imports.recorder.begin(FUNCTION)?;
-    let recorded = recorded.unwrap_or_default();
-    compare(imports, place, &wanted, &recorded)?;
-    if let Some(end) = recorded.ended(0) {
-        return ended(imports, &end.fact).await;
-    }
-    let way_out = imports.cx.way_out(imports.cx.harness());
-    if let Some(start) = recorded.started(0) {
-        return repeat(imports, &way_out, place, start, &call).await;
-    }
-    match judged(imports, &way_out, place, &recorded, &wanted, call).await? {
-        Ok((started, call)) => {
-            let entries = imports.recorder.record(place, vec![Draft::agent(place, started)], true).await?;
-            let sending = Sending::of(&entries[0], false);
-            perform(imports, &way_out, place, sending, &call).await
-        }
-        Err(failure) => refuse(imports, place, wanted, failure).await,
+impl HttpImports for StepImports {
+    fn fetch(&mut self, request: http::Request) -> BoxFuture<'_, Result<Answered>> {
+        Box::pin(fetch(self, request))
     }
 }
 
-/// Has a request judged by grants and hooks; what is to be recorded before it is sent, and what is sent.
-async fn judged(
-    imports: &mut StepImports,
-    way_out: &WayOut,
-    place: Place,
-    recorded: &Recorded,
-    wanted: &HttpRequest,
-    call: HttpCall,
-) -> Result<std::result::Result<(HttpStarted, HttpCall), HttpFailure>> {
-    let granted = class_granted(way_out, &call);
-    // What is not granted is no hook's business; but what was asked of one must come to its end.
-    if let Err(failure) = &granted
-        && recorded.first().is_none()
-    {
-        return Ok(Err(failure.clone()));
+async fn fetch(imports: &mut StepImports, request: http::Request) -> Result<Answered> {
+    let digest = Digest::of(&serde_json::to_vec(&request)?);
+    let call = call_in(request);
+    let arguments = canonical::digest(&shown(&call)).map_err(wasmtime::Error::msg)?;
+    let wanted = HttpRequest { digest, arguments, ..told(&call) };
+    let cx = imports.cx.clone();
+    let way_out = cx.way_out(cx.harness());
+    let (fetch, end) = imports.recorder.run(Fetch { cx, way_out, call, wanted, answered: None }).await?;
+    match fetch.answered {
+        Some(answered) => Ok(answered),
+        None => ended(imports, &end.fact).await,
     }
-    let effect = granted.clone().unwrap_or(class_of(&call.method, false));
-    let (grants, input) = (vec![GrantKind::Http], shown(&call));
-    let gated = Gated { name: TOOL, effect, grants, input, whole: wanted.digest };
-    let (hooks, verdicts, input) = match gate(imports, place, recorded, gated).await? {
-        Gate::Closed(why) => return Ok(Err(HttpFailure::Denied(why))),
-        Gate::Open { hooks, verdicts, replaced } => (hooks, verdicts, replaced),
-    };
-    let class = match granted {
-        Ok(class) => class,
-        Err(failure) => return Ok(Err(failure)),
-    };
-    let Some(input) = input else {
-        return Ok(Ok((HttpStarted { request: wanted.clone(), asked: None, class, hooks, verdicts }, call)));
-    };
-    let call = match replaced(way_out, &call, class, &input) {
-        Ok(call) => call,
-        Err(failure) => return Ok(Err(failure)),
-    };
-    let arguments = canonical::digest(&input).map_err(wasmtime::Error::msg)?;
-    let request = HttpRequest { digest: wanted.digest, arguments, ..told(&call) };
-    let asked = Some(wanted.arguments);
-    Ok(Ok((HttpStarted { request, asked, class, hooks, verdicts }, call)))
+}
+
+struct Fetch {
+    cx: Arc<SessionContext>,
+    way_out: WayOut,
+    call: HttpCall,
+    wanted: HttpRequest,
+    /// What came of it, if it was sent now: a body that is a blob may not be in the store yet.
+    answered: Option<Answered>,
+}
+
+impl Call for Fetch {
+    fn function(&self) -> &'static str {
+        FUNCTION
+    }
+
+    async fn compare(&self, place: Place, recorded: &Recorded) -> std::result::Result<(), (u64, Difference)> {
+        let different = recorded.first().and_then(|first| self.difference(place, &first.fact));
+        different.map_or(Ok(()), |difference| Err((recorded.seq(), difference)))
+    }
+
+    async fn start(&mut self, recorder: &mut Recorder, place: Place, recorded: &Recorded) -> Result<Facts> {
+        Ok(match self.judged(recorder, place, recorded).await? {
+            Ok(started) => Draft::agent(place, started).into(),
+            Err(failure) => {
+                let (request, (outcome, _)) = (Some(self.wanted.clone()), outcome_of(Err(failure)));
+                Draft::system(place, HttpCompleted { start: None, request, outcome, ms: 0 }).into()
+            }
+        })
+    }
+
+    /// What may not be sent by the grants of now is not sent again.
+    fn again(&mut self, _: &Recorder, _: &Recorded, start: &Entry, attempt: Option<u32>) -> Facts {
+        let checked = self.way_out.egress.check(&self.way_out.pass(None), &self.as_started(start));
+        let draft = match (checked, attempt) {
+            (Err(failure), _) => lost(start, Lost::Host, Some(&failure)),
+            (Ok(_), None) => self.lost(start),
+            (Ok(_), Some(attempt)) => Draft::system(start.place, CallRetried::again(start.seq, attempt)),
+        };
+        draft.into()
+    }
+
+    fn lost(&self, start: &Entry) -> Draft {
+        lost(start, Lost::Limit, None)
+    }
+
+    async fn perform(
+        &mut self,
+        _: &DriverHandle,
+        start: &Entry,
+        attempt: u32,
+    ) -> std::result::Result<Facts, Unrecorded> {
+        let since = Instant::now();
+        // Only who honours a key gets one; to others it would say nothing.
+        let is_keyed = matches!(&start.fact, Fact::HttpStarted(body) if body.class == Effect::Idempotent);
+        let key = is_keyed.then(|| start.hash.to_hex());
+        let pass = self.way_out.pass(key.as_deref());
+        let result = self.way_out.egress.fetch(&pass, &self.as_started(start)).await;
+        let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // That it may not be sent now does not undo that it was, perhaps (R5).
+        if let Err(failure @ HttpFailure::Denied(_)) = &result
+            && attempt > 0
+        {
+            return Ok(lost(start, Lost::Host, Some(failure)).into());
+        }
+        let answered = result.clone().map(|HttpAnswer { status, headers, body }| http::Response {
+            status,
+            headers: headers_out(headers),
+            body,
+        });
+        self.answered = Some(answered.map_err(failure_out));
+        let (outcome, blob) = outcome_of(result);
+        let completed = HttpCompleted { start: Some(start.seq), request: None, outcome, ms };
+        let drafts = vec![Draft::agent(start.place, completed)];
+        Ok(Facts { drafts, blobs: blob.into_iter().collect(), ..Facts::default() })
+    }
+}
+
+/// The end of a request of which it will not be known what came.
+fn lost(start: &Entry, why: Lost, refused: Option<&HttpFailure>) -> Draft {
+    Draft::system(start.place, HttpLost { start: start.seq, why, refused: refused.map(words) })
+}
+
+impl Fetch {
+    /// The request as it was started: a hook may have replaced the URL.
+    fn as_started(&self, start: &Entry) -> HttpCall {
+        match &start.fact {
+            Fact::HttpStarted(started) => HttpCall { url: started.request.url.clone(), ..self.call.clone() },
+            _ => self.call.clone(),
+        }
+    }
+
+    /// Has the request judged by grants and hooks; what is recorded before it is sent.
+    async fn judged(
+        &mut self,
+        recorder: &mut Recorder,
+        place: Place,
+        recorded: &Recorded,
+    ) -> Result<std::result::Result<HttpStarted, HttpFailure>> {
+        let Fetch { cx, way_out, call, wanted, .. } = self;
+        let granted = class_granted(way_out, call);
+        // What is not granted is no hook's business; but what was asked of one must come to its end.
+        if let Err(failure) = &granted
+            && recorded.is_empty()
+        {
+            return Ok(Err(failure.clone()));
+        }
+        let effect = granted.clone().unwrap_or(class_of(&call.method, false));
+        let (grants, input) = (vec![GrantKind::Http], shown(call));
+        let gated = Gated { name: TOOL, effect, grants, input, whole: wanted.digest };
+        let (hooks, verdicts, input) = match gate(recorder, cx, place, recorded, gated).await? {
+            Gate::Closed(why) => return Ok(Err(HttpFailure::Denied(why))),
+            Gate::Open { hooks, verdicts, replaced } => (hooks, verdicts, replaced),
+        };
+        let class = match granted {
+            Ok(class) => class,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let Some(input) = input else {
+            return Ok(Ok(HttpStarted { request: wanted.clone(), asked: None, class, hooks, verdicts }));
+        };
+        let call = match replaced(way_out, call, class, &input) {
+            Ok(call) => call,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let arguments = canonical::digest(&input).map_err(wasmtime::Error::msg)?;
+        let request = HttpRequest { digest: wanted.digest, arguments, ..told(&call) };
+        let asked = Some(wanted.arguments);
+        Ok(Ok(HttpStarted { request, asked, class, hooks, verdicts }))
+    }
+
+    /// Where the request differs from the one whose first entry this is.
+    fn difference(&self, place: Place, first: &Fact) -> Option<Difference> {
+        let wanted = &self.wanted;
+        let (before, is_replaced) = match first {
+            Fact::HttpStarted(body) => (Some(&body.request), body.asked.is_some()),
+            Fact::HttpCompleted(body) => (body.request.as_ref(), false),
+            Fact::HookStarted(body) => {
+                let now = binding(&self.cx.id, place, TOOL, wanted.digest, wanted.arguments);
+                // No more is recorded yet than that a hook was asked about it.
+                let expected = format!("of what a hook was asked about with the binding {}", body.binding);
+                let got = format!("{} {}", wanted.method, wanted.url);
+                let path = "request".to_owned();
+                return (body.binding != now).then_some(Difference { path, expected, got });
+            }
+            _ => (None, false),
+        };
+        let before = before.filter(|before| before.digest != wanted.digest)?;
+        Some(difference(before, wanted, is_replaced))
+    }
 }
 
 /// The class of a request that is granted.
@@ -140,21 +245,6 @@ fn replaced(
     }
 }
 
-/// A request that is recorded as started, on its way.
-struct Sending {
-    start: u64,
-    /// For who honours it; to others it would say nothing.
-    key: Option<String>,
-    is_repeat: bool,
-}
-
-impl Sending {
-    fn of(start: &Entry, is_repeat: bool) -> Sending {
-        let is_keyed = matches!(&start.fact, Fact::HttpStarted(body) if body.class == Effect::Idempotent);
-        Sending { start: start.seq, key: is_keyed.then(|| start.hash.to_hex()), is_repeat }
-    }
-}
-
 /// What hooks are shown of a request.
 fn shown(call: &HttpCall) -> String {
     let names: Vec<&str> = call.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -177,36 +267,6 @@ fn told(call: &HttpCall) -> HttpRequest {
     }
 }
 
-/// What is asked for must be what is recorded, as far as something is.
-fn compare(imports: &mut StepImports, place: Place, wanted: &HttpRequest, recorded: &Recorded) -> Result<()> {
-    let Some((seq, fact)) = recorded.first().map(|entry| (entry.seq, &entry.fact)) else { return Ok(()) };
-    let (before, asked) = match fact {
-        Fact::HttpStarted(body) => (Some(&body.request), body.asked),
-        Fact::HttpCompleted(body) => (body.request.as_ref(), None),
-        Fact::HookStarted(body) => {
-            let now = binding(&imports.cx.id, place, TOOL, wanted.digest, wanted.arguments);
-            if body.binding == now {
-                return Ok(());
-            }
-            // No more is recorded yet than that a hook was asked about it.
-            let shown =
-                |binding: Digest| format!("of what a hook was asked about with the binding {binding}");
-            let (expected, got) = (shown(body.binding), format!("{} {}", wanted.method, wanted.url));
-            let difference = Difference { path: "request".to_owned(), expected, got };
-            return Err(imports.recorder.differs(seq, FUNCTION, difference));
-        }
-        _ => (None, None),
-    };
-    match before {
-        Some(before) if before.digest == wanted.digest => Ok(()),
-        Some(before) => {
-            let difference = difference(before, wanted, asked.is_some());
-            Err(imports.recorder.differs(seq, FUNCTION, difference))
-        }
-        None => Err(imports.recorder.another_call(seq, FUNCTION)),
-    }
-}
-
 /// Where two requests first differ, as far as the journal tells them. The URL of one that a hook replaced is the
 /// hook's.
 fn difference(before: &HttpRequest, now: &HttpRequest, is_replaced: bool) -> Difference {
@@ -226,88 +286,6 @@ fn difference(before: &HttpRequest, now: &HttpRequest, is_replaced: bool) -> Dif
         .or_else(headers)
         .or_else(|| text("body", &body(before), &body(now)))
         .unwrap_or_else(rest)
-}
-
-/// Records that a request is not sent at all, and why.
-async fn refuse(
-    imports: &mut StepImports,
-    place: Place,
-    request: HttpRequest,
-    failure: HttpFailure,
-) -> Result<Answered> {
-    let (outcome, _) = outcome_of(Err(failure));
-    let completed = HttpCompleted { start: None, request: Some(request), outcome, ms: 0 };
-    let fact = Fact::from(completed);
-    imports.recorder.record(place, vec![Draft::system(place, fact.clone())], true).await?;
-    ended(imports, &fact).await
-}
-
-/// Sends again what was started and has no end, if its class allows it. What may not be repeated was settled
-/// as lost when the session was loaded.
-async fn repeat(
-    imports: &mut StepImports,
-    way_out: &WayOut,
-    place: Place,
-    start: &Entry,
-    call: &HttpCall,
-) -> Result<Answered> {
-    let Fact::HttpStarted(started) = &start.fact else {
-        return Err(imports.recorder.another_call(start.seq, FUNCTION));
-    };
-    // A hook may have replaced the URL.
-    let call = HttpCall { url: started.request.url.clone(), ..call.clone() };
-    if let Err(failure) = way_out.egress.check(&way_out.pass(None), &call) {
-        return lose(imports, place, start.seq, Lost::Host, Some(words(&failure))).await;
-    }
-    let Some(n) = imports.recorder.next_try(start.seq) else {
-        return lose(imports, place, start.seq, Lost::Limit, None).await;
-    };
-    let again = Draft::system(place, CallRetried::again(start.seq, n));
-    imports.recorder.record(place, vec![again], true).await?;
-    perform(imports, way_out, place, Sending::of(start, true), &call).await
-}
-
-/// Records that it will not be known what came of a request.
-async fn lose(
-    imports: &mut StepImports,
-    place: Place,
-    start: u64,
-    why: Lost,
-    refused: Option<String>,
-) -> Result<Answered> {
-    let lost = Fact::from(HttpLost { start, why, refused });
-    imports.recorder.record(place, vec![Draft::system(place, lost.clone())], true).await?;
-    ended(imports, &lost).await
-}
-
-/// Sends a request that is started, and records what came of it.
-async fn perform(
-    imports: &mut StepImports,
-    way_out: &WayOut,
-    place: Place,
-    sending: Sending,
-    call: &HttpCall,
-) -> Result<Answered> {
-    let Sending { start, key, is_repeat } = sending;
-    let since = Instant::now();
-    let result = way_out.egress.fetch(&way_out.pass(key.as_deref()), call).await;
-    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    // That it may not be sent now does not undo that it was, perhaps (R5).
-    if let Err(failure @ HttpFailure::Denied(_)) = &result
-        && is_repeat
-    {
-        return lose(imports, place, start, Lost::Host, Some(words(failure))).await;
-    }
-    let answered = result.clone().map(|HttpAnswer { status, headers, body }| http::Response {
-        status,
-        headers: headers_out(headers),
-        body,
-    });
-    let (outcome, blob) = outcome_of(result);
-    let completed = HttpCompleted { start: Some(start), request: None, outcome, ms };
-    let blobs = blob.into_iter().collect();
-    imports.recorder.record_with(place, vec![Draft::agent(place, completed)], blobs, false).await?;
-    Ok(answered.map_err(failure_out))
 }
 
 fn words(failure: &HttpFailure) -> String {
@@ -345,7 +323,8 @@ fn outcome_of(result: std::result::Result<HttpAnswer, HttpFailure>) -> (HttpOutc
 async fn ended(imports: &mut StepImports, fact: &Fact) -> Result<Answered> {
     let Fact::HttpCompleted(HttpCompleted { outcome, .. }) = fact else {
         let mut why =
-            "it may have been sent before its host died or let go of it; it is not sent again".to_owned();
+            "it may have been sent before its host died or unloaded the session; it is not sent again"
+                .to_owned();
         if let Fact::HttpLost(HttpLost { refused: Some(refused), .. }) = fact {
             why.push_str(&format!(", as it may not be sent now: {refused}"));
         }

@@ -2,12 +2,14 @@
 //! the input first, one after another; then all others on what came of it; then people, where a hook wants
 //! that; and after the call, on how it ended. What is recorded of an earlier run is not asked again.
 
+use std::sync::Arc;
+
 use rewake_core::difference::Difference;
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{
-    Asker, CallRetried, Fact, HookEvent, HookStarted, HookVerdict, Question, QuestionAsked, TurnWaiting,
-    UserAnswer, WaitOn,
+    Asker, Fact, HookEvent, HookStarted, HookVerdict, Question, QuestionAsked, TurnWaiting, UserAnswer,
+    WaitOn,
 };
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
@@ -17,9 +19,10 @@ use rewake_wire::{Outcome, Part, Sender};
 use serde_json::value::RawValue;
 use wasmtime::Result;
 
-use super::StepImports;
-use crate::hooks::{self, Answer, Judged, Told, Tried, Used, Verdict, fold};
-use crate::record::Stop;
+use crate::context::SessionContext;
+use crate::event::{DriverHandle, Unrecorded};
+use crate::hooks::{self, Answer, Asked, HookPayload, Judged, MatchTarget, Used, Verdict, fold};
+use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
 
 /// Bytes of an input that a question shows; the whole stands in the journal.
@@ -51,9 +54,9 @@ impl Subject {
         Ok(Used { tool_name, tool_input, tool_use_id, effect: self.effect, grants: self.grants.clone() })
     }
 
-    fn judged(&self, imports: &StepImports, at: usize, hook: u32) -> Result<Judged> {
-        let binding = binding(&imports.cx.id, self.place, &self.qualified, self.definition, self.arguments);
-        Ok(Judged { at, hook, place: self.place, binding, told: Told::Tool { used: self.used()? } })
+    fn judged(&self, cx: &SessionContext, at: usize, hook: u32) -> Result<Judged> {
+        let binding = binding(&cx.id, self.place, &self.qualified, self.definition, self.arguments);
+        Ok(Judged { at, hook, place: self.place, binding, payload: HookPayload::Tool { used: self.used()? } })
     }
 }
 
@@ -67,24 +70,25 @@ pub(super) struct End {
 
 /// Has every subject judged; what hooks made of the inputs stands in the subjects.
 pub(super) async fn before(
-    imports: &mut StepImports,
+    recorder: &mut Recorder,
+    cx: &Arc<SessionContext>,
     place: Place,
     subjects: &mut [Subject],
     recorded: &Recorded,
 ) -> Result<Vec<Verdict>> {
     let mut heard: Vec<Vec<(u64, HookVerdict)>> = subjects.iter().map(|_| Vec::new()).collect();
     let (rewriters, judges): (Vec<Vec<u32>>, Vec<Vec<u32>>) =
-        subjects.iter().map(|subject| split(imports, &subject.hooks)).unzip();
+        subjects.iter().map(|subject| split(cx, &subject.hooks)).unzip();
     let rounds = rewriters.iter().map(Vec::len).max().unwrap_or(0);
     for round in 0..=rounds {
         let mut asked = Vec::new();
         for (at, subject) in subjects.iter().enumerate() {
             let hooks = if round == rounds { &judges[at][..] } else { slice(&rewriters[at], round) };
             for hook in hooks {
-                asked.push(subject.judged(imports, at, *hook)?);
+                asked.push(subject.judged(cx, at, *hook)?);
             }
         }
-        for (at, seq, verdict) in ask(imports, place, asked, recorded).await? {
+        for (at, seq, verdict) in ask(recorder, cx, place, asked, recorded).await? {
             if let Some(input) = &verdict.changes.input {
                 subjects[at].arguments = canonical::digest(input).map_err(wasmtime::Error::msg)?;
                 subjects[at].input.clone_from(input);
@@ -100,14 +104,14 @@ fn slice(hooks: &[u32], at: usize) -> &[u32] {
 }
 
 /// Those that may replace, and the others.
-fn split(imports: &StepImports, hooks: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    hooks.iter().partition(|hook| imports.cx.created.hooks[**hook as usize].rewrites)
+fn split(cx: &SessionContext, hooks: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    hooks.iter().partition(|hook| cx.created.hooks[**hook as usize].rewrites)
 }
 
 /// Has people say what hooks want them to say. Where they have not yet, the step ends here: it is run again
 /// when the answers are there (R10).
 pub(super) async fn people(
-    imports: &mut StepImports,
+    recorder: &mut Recorder,
     place: Place,
     held: Vec<(&Subject, &mut Verdict)>,
     recorded: &Recorded,
@@ -135,9 +139,9 @@ pub(super) async fn people(
         open.sort();
         let on = WaitOn::Answers(open);
         drafts.push(Draft::system(Place::turn(place.turn), TurnWaiting { on }));
-        imports.recorder.record(place, drafts, true).await?;
+        recorder.record(place, drafts, true).await?;
     }
-    Err(imports.recorder.stopped(Stop::Waiting))
+    Err(recorder.stopped(Stop::Waiting))
 }
 
 /// Why a person's answer does not let it pass; none: it does.
@@ -170,7 +174,8 @@ fn question(subject: &Subject, hook: u32, reason: &str) -> QuestionAsked {
 /// Tells hooks how uses ended: those that may replace the output first. A use is told to the harness only
 /// once all have answered.
 pub(super) async fn after(
-    imports: &mut StepImports,
+    recorder: &mut Recorder,
+    cx: &Arc<SessionContext>,
     place: Place,
     ended: &mut [(Subject, Vec<u32>, &mut End)],
     recorded: &Recorded,
@@ -182,9 +187,9 @@ pub(super) async fn after(
             let hooks: Vec<u32> = hooks
                 .iter()
                 .copied()
-                .filter(|hook| imports.cx.created.hooks[*hook as usize].event == event)
+                .filter(|hook| cx.created.hooks[*hook as usize].event == event)
                 .collect();
-            split(imports, &hooks)
+            split(cx, &hooks)
         })
         .collect();
     let rounds = lists.iter().map(|(rewriters, _)| rewriters.len()).max().unwrap_or(0);
@@ -195,10 +200,10 @@ pub(super) async fn after(
             let (rewriters, judges) = &lists[at];
             let hooks = if round == rounds { &judges[..] } else { slice(rewriters, round) };
             for hook in hooks {
-                asked.push(heard_of(imports, at, *hook, subject, end)?);
+                asked.push(heard_of(cx, at, *hook, subject, end)?);
             }
         }
-        for (at, _, verdict) in ask(imports, place, asked, recorded).await? {
+        for (at, _, verdict) in ask(recorder, cx, place, asked, recorded).await? {
             let HookVerdict { hook, decision, reason, context, changes, .. } = verdict;
             if decision == rewake_core::fact::Decision::Block {
                 said[at].extend(reason.map(|reason| (hook, reason)));
@@ -220,84 +225,95 @@ fn end_event(outcome: Outcome) -> HookEvent {
     if outcome == Outcome::Ok { HookEvent::PostToolUse } else { HookEvent::PostToolUseFailure }
 }
 
-fn heard_of(imports: &StepImports, at: usize, hook: u32, subject: &Subject, end: &End) -> Result<Judged> {
+fn heard_of(cx: &SessionContext, at: usize, hook: u32, subject: &Subject, end: &End) -> Result<Judged> {
     let event = end_event(end.outcome);
     let came_of_it = Digest::of(&serde_json::to_vec(&(end.outcome, &end.parts))?);
-    let binding = after_binding(&imports.cx.id, subject.place, event, subject.arguments, came_of_it);
-    let told = Told::after(event, subject.used()?, end.outcome, &end.parts, end.ms);
-    Ok(Judged { at, hook, place: subject.place, binding, told })
+    let binding = after_binding(&cx.id, subject.place, event, subject.arguments, came_of_it);
+    let payload = HookPayload::after(event, subject.used()?, end.outcome, &end.parts, end.ms);
+    Ok(Judged { at, hook, place: subject.place, binding, payload })
 }
 
-/// Asks what has no answer yet, all side by side; what an earlier run heard is taken from the journal.
+/// Asks hooks, all side by side.
 async fn ask(
-    imports: &mut StepImports,
+    recorder: &mut Recorder,
+    cx: &Arc<SessionContext>,
     place: Place,
     asked: Vec<Judged>,
     recorded: &Recorded,
 ) -> Result<Vec<Answer>> {
-    let mut answers: Vec<Answer> = Vec::new();
-    let mut open: Vec<(Judged, Option<(u64, String)>)> = Vec::new();
-    let mut drafts = Vec::new();
-    for judged in asked {
-        let (index, hook) = (judged.place.index, judged.hook);
-        let start = recorded.asked(index, hook);
-        if let Some((seq, Fact::HookStarted(before))) = start.map(|start| (start.seq, &start.fact))
-            && before.binding != judged.binding
-        {
-            let shown = |binding: Digest| format!("{hook} of what has the binding {binding}");
-            let (expected, got) = (shown(before.binding), shown(judged.binding));
-            let difference = Difference { path: "binding".to_owned(), expected, got };
-            return Err(imports.recorder.differs(seq, "asking hook", difference));
-        }
-        if let Some((seq, verdict)) = recorded.verdict(index, hook) {
-            answers.push((judged.at, seq, verdict.clone()));
-            continue;
-        }
-        let start = start.map(|start| (start.seq, start.hash.to_hex()));
-        drafts.push(asking(imports, &judged, start.as_ref()));
-        open.push((judged, start));
-    }
-    if drafts.is_empty() {
-        return Ok(answers);
-    }
-    let entries = imports.recorder.record(place, drafts, true).await?;
-    let mut live = Vec::new();
-    // One entry stands for each: its start, its repeat, or its failure if it was tried too often.
-    for ((judged, start), entry) in open.into_iter().zip(&entries) {
-        match (&entry.fact, start) {
-            (Fact::HookVerdict(verdict), _) => answers.push((judged.at, entry.seq, verdict.clone())),
-            (_, Some((seq, key))) => live.push((judged, seq, key)),
-            (_, None) => live.push((judged, entry.seq, key_of(entry))),
-        }
-    }
-    let heard = hooks::judge(&imports.cx, imports.recorder.port(), live).await;
-    answers.extend(heard.map_err(|why| imports.recorder.unrecorded(why))?);
-    Ok(answers)
+    let asked = asked.into_iter().map(|judged| Asking { cx: cx.clone(), judged }).collect();
+    let ended = recorder.run_all(place, recorded, Vec::new(), asked).await?;
+    let answers = ended.into_iter().filter_map(|(Asking { judged, .. }, end)| match &end.fact {
+        Fact::HookVerdict(verdict) => Some((judged.at, end.seq, verdict.clone())),
+        _ => None,
+    });
+    Ok(answers.collect())
 }
 
-fn key_of(entry: &Entry) -> String {
-    entry.hash.to_hex()
+/// A hook that judges or hears. Its verdict counts once it is on the disk; the caller's next commit sees to that.
+struct Asking {
+    cx: Arc<SessionContext>,
+    judged: Judged,
 }
 
-/// What is recorded before a hook is asked; or its failure, if it was tried too often.
-fn asking(imports: &StepImports, judged: &Judged, start: Option<&(u64, String)>) -> Draft {
-    let (hook, binding) = (judged.hook, judged.binding);
-    let fact: Fact = match start {
-        None => {
-            let event = imports.cx.created.hooks[hook as usize].event;
-            HookStarted { hook, event, source: None, message: None, binding }.into()
+impl Call for Asking {
+    fn function(&self) -> &'static str {
+        "asking hook"
+    }
+
+    fn index(&self) -> u32 {
+        self.judged.place.index
+    }
+
+    fn hook(&self) -> Option<u32> {
+        Some(self.judged.hook)
+    }
+
+    async fn compare(&self, _: Place, recorded: &Recorded) -> std::result::Result<(), (u64, Difference)> {
+        let Judged { hook, binding, place, .. } = &self.judged;
+        match recorded.asked(place.index, *hook).map(|start| (start.seq, &start.fact)) {
+            Some((seq, Fact::HookStarted(before))) if before.binding != *binding => {
+                let shown = |binding: Digest| format!("{hook} of what has the binding {binding}");
+                let (expected, got) = (shown(before.binding), shown(*binding));
+                Err((seq, Difference { path: "binding".to_owned(), expected, got }))
+            }
+            _ => Ok(()),
         }
-        Some((seq, _)) => match imports.recorder.next_try(*seq) {
-            Some(n) => CallRetried::again(*seq, n).into(),
-            None => hooks::failed(&imports.cx, hook, *seq, binding, "it was tried too often").into(),
-        },
-    };
-    Draft::system(judged.place, fact)
+    }
+
+    async fn start(&mut self, _: &mut Recorder, _: Place, _: &Recorded) -> Result<Facts> {
+        let Judged { hook, binding, place, .. } = self.judged;
+        let event = self.cx.created.hooks[hook as usize].event;
+        let started = HookStarted { hook, event, source: None, message: None, binding };
+        Ok(Draft::system(place, started).into())
+    }
+
+    fn lost(&self, start: &Entry) -> Draft {
+        let Judged { hook, binding, .. } = self.judged;
+        Draft::system(
+            start.place,
+            hooks::failed(&self.cx, hook, start.seq, binding, "it was tried too often"),
+        )
+    }
+
+    async fn perform(
+        &mut self,
+        _: &DriverHandle,
+        start: &Entry,
+        _: u32,
+    ) -> std::result::Result<Facts, Unrecorded> {
+        let Judged { hook, binding, place, payload, .. } = &self.judged;
+        let (start, key) = (start.seq, start.hash.to_hex());
+        let asked = Asked { hook: *hook, start, key, binding: *binding, place: *place };
+        let busy = self.cx.busy().await;
+        let drafts = hooks::ask(&self.cx, &busy, asked, Some(place.turn), payload).await;
+        Ok(Facts { drafts, durable: false, busy: Some(busy), ..Facts::default() })
+    }
 }
 
 /// An effectful import of the harness that is no tool, as hooks see it.
 pub(crate) struct Gated {
-    /// The name that matchers are tried on.
+    /// The name that matchers are tested on.
     pub(crate) name: &'static str,
     pub(crate) effect: Effect,
     pub(crate) grants: Vec<GrantKind>,
@@ -326,15 +342,16 @@ pub(crate) enum Gate {
 /// that. `place` is the call's; `recorded` what is recorded of it. Where this ends the step, a person is asked,
 /// and the call comes here again when the answer is there.
 pub(crate) async fn gate(
-    imports: &mut StepImports,
+    recorder: &mut Recorder,
+    cx: &Arc<SessionContext>,
     place: Place,
     recorded: &Recorded,
     gated: Gated,
 ) -> Result<Gate> {
     let Gated { name, effect, grants, input, whole } = gated;
-    let tried = Tried { name, effect, grants };
-    let mut hooks = hooks::matching(&imports.cx, HookEvent::PreToolUse, &tried);
-    // Whoever was asked keeps its say, even if what may be done is another now.
+    let target = MatchTarget { name, effect, grants };
+    let mut hooks = hooks::matching(cx, HookEvent::PreToolUse, &target);
+    // Anyone who was asked keeps its say, even if what may be done is another now.
     hooks.extend(recorded.judges(place.index));
     hooks.sort_unstable();
     hooks.dedup();
@@ -349,12 +366,12 @@ pub(crate) async fn gate(
         qualified: name.to_owned(),
         definition: whole,
         effect,
-        grants: tried.grants,
+        grants: target.grants,
     };
     let mut subjects = [subject];
-    let mut verdicts = before(imports, place, &mut subjects, recorded).await?;
+    let mut verdicts = before(recorder, cx, place, &mut subjects, recorded).await?;
     let mut verdict = verdicts.pop().unwrap_or_default();
-    people(imports, place, vec![(&subjects[0], &mut verdict)], recorded).await?;
+    people(recorder, place, vec![(&subjects[0], &mut verdict)], recorded).await?;
     let [subject] = subjects;
     let replaced = (subject.arguments != arguments).then_some(subject.input);
     match verdict.denied {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use rewake_bindings::{Imports, http as wit_http, log, model as wit_model, session as wit_session, types};
+use rewake_bindings::{LogImports, log};
 use rewake_wasi::{FileUse, WasiHost};
 use rewake_wire::entry::FileAnswer;
 use wasmtime::Result;
@@ -33,91 +33,10 @@ pub(crate) struct StepImports {
     pub(crate) cx: Arc<SessionContext>,
 }
 
-impl Imports for StepImports {
-    fn model_complete(
-        &mut self,
-        request: wit_model::Request,
-    ) -> BoxFuture<'_, Result<Result<wit_model::Completion, wit_model::Error>>> {
-        Box::pin(model::complete(self, request))
-    }
-
-    fn tools_list(&mut self) -> BoxFuture<'_, Result<Vec<types::ToolDef>>> {
-        Box::pin(async { Ok(tools::list(self)) })
-    }
-
-    fn tools_call(&mut self, uses: Vec<types::ToolUse>) -> BoxFuture<'_, Result<Vec<types::ToolResult>>> {
-        Box::pin(tools::call(self, uses))
-    }
-
-    fn session_info(&mut self) -> BoxFuture<'_, Result<wit_session::SessionInfo>> {
-        Box::pin(async { Ok(session::info(self)) })
-    }
-
-    fn session_events(
-        &mut self,
-        slice: wit_session::Slice,
-    ) -> BoxFuture<'_, Result<Vec<wit_session::Event>>> {
-        Box::pin(session::events(self, slice))
-    }
-
-    fn session_blob(
-        &mut self,
-        digest: String,
-        offset: u32,
-        length: u32,
-    ) -> BoxFuture<'_, Result<std::result::Result<Vec<u8>, String>>> {
-        Box::pin(session::blob(self, digest, offset, length))
-    }
-
-    fn session_say(&mut self, parts: Vec<types::Part>) -> BoxFuture<'_, Result<u32>> {
-        Box::pin(session::say(self, parts))
-    }
-
-    fn session_emit(
-        &mut self,
-        kind: String,
-        data: String,
-    ) -> BoxFuture<'_, Result<std::result::Result<u32, String>>> {
-        Box::pin(session::emit(self, kind, data))
-    }
-
-    fn session_set_title(&mut self, title: String) -> BoxFuture<'_, Result<()>> {
-        Box::pin(session::set_title(self, title))
-    }
-
-    fn session_set_activity(&mut self, line: String) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async {
-            session::set_activity(self, line).await;
-            Ok(())
-        })
-    }
-
-    fn session_spawn(
-        &mut self,
-        _child: wit_session::Child,
-    ) -> BoxFuture<'_, Result<std::result::Result<String, String>>> {
-        self.recorder.count("session.spawn");
-        Box::pin(async { Ok(Err("spawn is not available here".to_owned())) })
-    }
-
-    fn session_archive(
-        &mut self,
-        _handoff: Option<String>,
-    ) -> BoxFuture<'_, Result<std::result::Result<(), String>>> {
-        self.recorder.count("session.archive");
-        Box::pin(async { Ok(Err("archive is not available here".to_owned())) })
-    }
-
-    fn http_fetch(
-        &mut self,
-        request: wit_http::Request,
-    ) -> BoxFuture<'_, Result<std::result::Result<wit_http::Response, wit_http::Error>>> {
-        Box::pin(http::fetch(self, request))
-    }
-
-    fn log(&mut self, level: log::Level, message: String) -> Result<()> {
+impl LogImports for StepImports {
+    fn log(&mut self, level: log::Level, message: String) -> BoxFuture<'_, Result<()>> {
         self.recorder.log(level, &message);
-        Ok(())
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -150,29 +69,23 @@ impl WasiHost for StepImports {
         Ok((ambient::random_u64(&mut self.recorder), ambient::random_u64(&mut self.recorder)))
     }
 
-    fn replayed_ready(
-        &mut self,
+    fn observe_ready<'a>(
+        &'a mut self,
         function: &'static str,
         pollables: usize,
         ready_min: usize,
-    ) -> Result<Option<Vec<u32>>> {
-        ambient::replayed_ready(&mut self.recorder, function, pollables, ready_min)
-    }
-
-    fn observed_ready(&mut self, _function: &'static str, ready: &[u32]) -> Result<()> {
-        ambient::observed_ready(&mut self.recorder, ready)
-    }
-
-    fn file_replayed(&mut self, asked: &FileUse) -> Result<Option<FileAnswer>> {
-        files::replayed(&mut self.recorder, asked)
+        live: BoxFuture<'a, Result<Vec<u32>>>,
+    ) -> BoxFuture<'a, Result<Vec<u32>>> {
+        Box::pin(ambient::ready(&mut self.recorder, function, pollables, ready_min, live))
     }
 
     /// A harness's mounts are read-only: it changes nothing.
-    fn file_may_change(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn file_observed(&mut self, asked: &FileUse, answer: &FileAnswer) -> Result<()> {
-        files::observed(&mut self.recorder, asked, answer)
+    fn use_file<'a>(
+        &'a mut self,
+        asked: &'a FileUse,
+        _may_change: bool,
+        live: BoxFuture<'a, Result<FileAnswer>>,
+    ) -> BoxFuture<'a, Result<FileAnswer>> {
+        Box::pin(files::use_file(&mut self.recorder, asked, live))
     }
 }

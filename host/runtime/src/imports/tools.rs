@@ -1,32 +1,45 @@
 //! `tools.call` (journal.md R4): the request, then every verdict, then every start in one commit, then the
-//! calls side by side. A re-run takes each of these from the journal as far as it is there.
+//! calls side by side.
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use rewake_bindings::ToolsImports;
 use rewake_bindings::types::{ToolDef, ToolResult, ToolUse};
 use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::Refusal;
-use rewake_core::fact::{
-    CallRetried, Fact, Lost, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
-};
+use rewake_core::fact::{Fact, Lost, RequestedUse, ToolCompleted, ToolLost, ToolStarted, ToolsRequested};
 use rewake_core::ids::Digest;
 use rewake_core::limits::USES_MAX;
 use rewake_core::qualified;
-use rewake_core::replay::Recorded;
+use rewake_core::replay::{Progress, Recorded};
 use rewake_wire::Outcome;
 use wasmtime::Result;
 
 use super::StepImports;
 use super::judge::{self, End, Subject};
-use crate::calls::{Planned, dispatch, plan, refusal};
-use crate::hooks::{Tried, Verdict};
+use crate::calls::{Planned, perform, plan, refusal};
+use crate::context::SessionContext;
+use crate::event::{DriverHandle, Unrecorded};
+use crate::hooks::{MatchTarget, Verdict};
+use crate::record::{Call, Facts, Recorder};
 use rewake_sandbox::convert::{effect_out, outcome_out, parts_out};
 
 const FUNCTION: &str = "tools.call";
 
+impl ToolsImports for StepImports {
+    fn list_tools(&mut self) -> BoxFuture<'_, Result<Vec<ToolDef>>> {
+        Box::pin(async { Ok(list(self)) })
+    }
+
+    fn call(&mut self, uses: Vec<ToolUse>) -> BoxFuture<'_, Result<Vec<ToolResult>>> {
+        Box::pin(call(self, uses))
+    }
+}
+
 /// The pinned tools.
-pub(super) fn list(imports: &mut StepImports) -> Vec<ToolDef> {
+fn list(imports: &mut StepImports) -> Vec<ToolDef> {
     imports.recorder.count("tools.list-tools");
     let tools = imports.cx.created.tools.iter();
     tools
@@ -41,19 +54,17 @@ pub(super) fn list(imports: &mut StepImports) -> Vec<ToolDef> {
 
 /// One use on its way through a call.
 struct Use {
+    cx: Arc<SessionContext>,
     planned: Planned,
     place: Place,
-    /// Its start's seq and idempotency key, once it has one.
-    start: Option<(u64, String)>,
     verdict: Verdict,
-    end: Option<End>,
 }
 
 impl Use {
     /// What hooks judge; none where there is no tool.
-    fn subject(&self, imports: &StepImports) -> Option<Subject> {
+    fn subject(&self) -> Option<Subject> {
         let tool = self.planned.target.as_ref().ok()?;
-        let Tried { effect, grants, .. } = Tried::tool(&imports.cx, tool);
+        let MatchTarget { effect, grants, .. } = MatchTarget::tool(&self.cx, tool);
         Some(Subject {
             place: self.place,
             hooks: self.planned.hooks.clone(),
@@ -61,113 +72,157 @@ impl Use {
             id: self.planned.id.clone(),
             input: self.planned.input.clone(),
             arguments: self.planned.arguments,
-            qualified: qualified(&imports.cx.created, tool),
+            qualified: qualified(&self.cx.created, tool),
             definition: tool.definition,
             effect,
             grants,
         })
     }
 
-    /// Its end, if that is not known. What hooks had to say is said all the same.
-    fn unknown(&self) -> End {
-        let contexts = self.verdict.contexts.clone();
-        End { outcome: Outcome::Unknown, parts: vec![], contexts, ms: None }
+    /// How it ended. Where that is not known, the guest is told what hooks had to say all the same.
+    fn end(&self, end: &Fact) -> End {
+        let Fact::ToolCompleted(completed) = end else {
+            let contexts = self.verdict.contexts.clone();
+            return End { outcome: Outcome::Unknown, parts: vec![], contexts, ms: None };
+        };
+        End {
+            outcome: completed.outcome,
+            parts: completed.parts.clone(),
+            contexts: completed.contexts.clone(),
+            ms: completed.start.map(|_| completed.ms),
+        }
     }
 
-    fn is_open(&self) -> bool {
-        self.end.is_none() && self.start.is_none()
-    }
-
-    fn result(mut self) -> ToolResult {
-        let end = self.end.take().unwrap_or_else(|| self.unknown());
-        let End { outcome, parts, contexts, .. } = end;
-        let (outcome, parts) = (outcome_out(outcome), parts_out(&parts));
-        ToolResult { id: self.planned.id, outcome, parts, context: contexts }
+    /// Its end, if it is refused before any hook is asked.
+    fn refused(&self) -> Option<ToolCompleted> {
+        self.planned.target.as_ref().err().map(|(outcome, why)| refusal(*outcome, why))
     }
 }
 
-fn end_of(completed: &ToolCompleted) -> End {
-    End {
-        outcome: completed.outcome,
-        parts: completed.parts.clone(),
-        contexts: completed.contexts.clone(),
-        ms: completed.start.map(|_| completed.ms),
+impl Call for Use {
+    fn function(&self) -> &'static str {
+        FUNCTION
+    }
+
+    fn index(&self) -> u32 {
+        self.place.index
+    }
+
+    /// All uses of the request were compared together.
+    async fn compare(&self, _: Place, _: &Recorded) -> std::result::Result<(), (u64, Difference)> {
+        Ok(())
+    }
+
+    async fn start(&mut self, _: &mut Recorder, _: Place, _: &Recorded) -> Result<Facts> {
+        let draft = match &self.verdict.denied {
+            Some(reason) => {
+                let contexts = self.verdict.contexts.clone();
+                let completed = ToolCompleted { contexts, ..refusal(Outcome::Denied, reason) };
+                Draft::system(self.place, completed)
+            }
+            None => {
+                let started = ToolStarted {
+                    name: self.planned.name.clone(),
+                    class: self.planned.class(),
+                    definition: self.planned.definition(),
+                    arguments: self.planned.arguments,
+                    verdicts: self.verdict.seqs.clone(),
+                };
+                Draft::system(self.place, started)
+            }
+        };
+        Ok(draft.into())
+    }
+
+    fn lost(&self, start: &Entry) -> Draft {
+        Draft::system(self.place, ToolLost { start: start.seq, why: Lost::Limit })
+    }
+
+    async fn perform(
+        &mut self,
+        _: &DriverHandle,
+        start: &Entry,
+        _: u32,
+    ) -> std::result::Result<Facts, Unrecorded> {
+        let busy = self.cx.busy().await;
+        let (key, contexts) = (start.hash.to_hex(), self.verdict.contexts.clone());
+        let call = self.planned.call(self.place, start.seq, key, contexts);
+        let Some(call) = call else { return Err(Unrecorded::Dropped) };
+        let (completed, logs, _) = perform(&self.cx, &call, &busy).await;
+        let logs = logs.map(|logs| Draft::system(self.place, logs));
+        let end = Draft::system(self.place, completed);
+        Ok(Facts { drafts: logs.into_iter().chain([end]).collect(), busy: Some(busy), ..Facts::default() })
     }
 }
 
 /// Runs the uses side by side; the results are in the order of the uses.
-pub(super) async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
-    let (place, recorded) = imports.recorder.begin(FUNCTION)?;
+async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
+    let StepImports { recorder, cx } = imports;
+    let (place, recorded) = recorder.begin(FUNCTION)?;
     // Before anything is made of each: there may be as many as fit a guest's memory. What is recorded never
     // has so many, and is compared below.
-    if uses.len() > USES_MAX && recorded.is_none() {
+    if uses.len() > USES_MAX && recorded.is_empty() {
         let (got, max) = (uses.len() as u64, USES_MAX as u64);
-        return Err(imports.recorder.stopped(Refusal::Limit { what: "tool uses of one call", got, max }));
+        return Err(recorder.stopped(Refusal::Limit { what: "tool uses of one call", got, max }));
     }
     uses.truncate(USES_MAX + 1);
     let mut uses: Vec<Use> = (0u32..)
         .zip(uses)
         .map(|(index, one)| {
-            let known = recorded.as_ref().and_then(|recorded| known(recorded, index, &one));
-            let planned = plan(&imports.cx, one, known);
-            Use { planned, place: place.at_index(index), start: None, verdict: Verdict::default(), end: None }
+            let known = known(&recorded, index, &one);
+            let planned = plan(cx, one, known);
+            Use { cx: cx.clone(), planned, place: place.at_index(index), verdict: Verdict::default() }
         })
         .collect();
-    match &recorded {
-        Some(recorded) => claim(imports, &mut uses, recorded)?,
-        None => request(imports, place, &mut uses).await?,
-    }
-    let recorded = recorded.unwrap_or_default();
-    judge(imports, place, &mut uses, &recorded).await?;
-    start(imports, place, &mut uses).await?;
-    repeat(imports, place, &mut uses, &recorded).await?;
-    run(imports, &mut uses).await?;
-    hear(imports, place, &mut uses, &recorded).await?;
-    Ok(uses.into_iter().map(Use::result).collect())
-}
-
-/// Records the request, and the refusals that need no hook, in one commit. Where no hook has a say, the
-/// starts stand in it too.
-async fn request(imports: &mut StepImports, place: Place, uses: &mut [Use]) -> Result<()> {
-    let requested = uses.iter().map(|one| one.planned.requested()).collect();
-    let mut drafts = vec![Draft::agent(place, ToolsRequested { uses: requested })];
-    for one in uses.iter_mut() {
-        if let Err((outcome, why)) = &one.planned.target {
-            let completed = refusal(*outcome, why);
-            one.end = Some(end_of(&completed));
-            drafts.push(Draft::system(one.place, completed));
+    let mut request = Vec::new();
+    if recorded.is_empty() {
+        request = requested(place, &uses);
+        // Hooks are asked about what is recorded. Where none has a say, the starts share the request's commit.
+        if uses.iter().any(|one| one.planned.target.is_ok() && !one.planned.hooks.is_empty()) {
+            recorder.record(place, std::mem::take(&mut request), true).await?;
         }
+    } else if let Err(difference) = claim(&mut uses, &recorded) {
+        return Err(recorder.differs(recorded.seq(), FUNCTION, difference));
     }
-    if uses.iter().any(|one| one.end.is_none() && !one.planned.hooks.is_empty()) {
-        imports.recorder.record(place, drafts, true).await?;
-        return Ok(());
-    }
-    let before = drafts.len();
-    drafts.extend(uses.iter().filter(|one| one.end.is_none()).map(started));
-    let entries = imports.recorder.record(place, drafts, true).await?;
-    note_starts(uses, &entries[before..]);
-    Ok(())
+    judge(recorder, cx, place, &mut uses, &recorded).await?;
+    let (granted, refused): (Vec<Use>, Vec<Use>) =
+        uses.into_iter().partition(|one| one.planned.target.is_ok());
+    let mut ended: Vec<(Use, End)> = refused
+        .into_iter()
+        .filter_map(|one| {
+            let before = recorded.ended(one.place.index).map(|end| one.end(&end.fact));
+            let end = before.or_else(|| Some(one.end(&one.refused()?.into())))?;
+            Some((one, end))
+        })
+        .collect();
+    let others = recorder.run_all(place, &recorded, request, granted).await?;
+    ended.extend(others.into_iter().map(|(one, end)| {
+        let end = one.end(&end.fact);
+        (one, end)
+    }));
+    ended.sort_by_key(|(one, _)| one.place.index);
+    hear(recorder, cx, place, &mut ended, &recorded).await?;
+    Ok(ended.into_iter().map(result).collect())
 }
 
-/// Takes from the journal what is there; what is asked for must be what was.
-fn claim(imports: &mut StepImports, uses: &mut [Use], recorded: &Recorded) -> Result<()> {
-    let Some((seq, Fact::ToolsRequested(before))) = recorded.first().map(|first| (first.seq, &first.fact))
-    else {
-        return Err(imports.recorder.another_call(recorded.seq(), FUNCTION));
-    };
+/// The request, and the refusals that need no hook.
+fn requested(place: Place, uses: &[Use]) -> Vec<Draft> {
+    let requested = ToolsRequested { uses: uses.iter().map(|one| one.planned.requested()).collect() };
+    let refused = uses.iter().filter_map(|one| Some(Draft::system(one.place, one.refused()?)));
+    [Draft::agent(place, requested)].into_iter().chain(refused).collect()
+}
+
+/// Compares the uses with those that are recorded. Hook and tool get the very bytes that are recorded, and those
+/// hooks judge that are.
+fn claim(uses: &mut [Use], recorded: &Recorded) -> std::result::Result<(), Difference> {
+    let Some(Fact::ToolsRequested(before)) = recorded.first().map(|first| &first.fact) else { return Ok(()) };
     if let Some(difference) = difference(&before.uses, uses) {
-        return Err(imports.recorder.differs(seq, FUNCTION, difference.within("uses")));
+        return Err(difference.within("uses"));
     }
-    for ((one, requested), index) in uses.iter_mut().zip(&before.uses).zip(0u32..) {
-        // Hook and tool get the very bytes that are recorded, and those hooks judge that are.
+    for (one, requested) in uses.iter_mut().zip(&before.uses) {
         one.planned.input.clone_from(&requested.input);
         one.planned.hooks.clone_from(&requested.hooks);
         one.planned.after.clone_from(&requested.after);
-        one.start = recorded.started(index).map(|entry| (entry.seq, entry.hash.to_hex()));
-        one.end = recorded.ended(index).map(|entry| match &entry.fact {
-            Fact::ToolCompleted(completed) => end_of(completed),
-            _ => one.unknown(),
-        });
     }
     Ok(())
 }
@@ -206,126 +261,47 @@ fn difference(before: &[RequestedUse], now: &[Use]) -> Option<Difference> {
 
 /// Has every use judged, by hooks and where they want it by people. Uses that are further are only told
 /// what was recorded: what hooks made of their inputs, and had to say.
-async fn judge(imports: &mut StepImports, place: Place, uses: &mut [Use], recorded: &Recorded) -> Result<()> {
+async fn judge(
+    recorder: &mut Recorder,
+    cx: &Arc<SessionContext>,
+    place: Place,
+    uses: &mut [Use],
+    recorded: &Recorded,
+) -> Result<()> {
     let (at, mut subjects): (Vec<usize>, Vec<Subject>) =
-        (0..).zip(&*uses).filter_map(|(at, one)| Some((at, one.subject(imports)?))).unzip();
-    let mut verdicts = judge::before(imports, place, &mut subjects, recorded).await?;
-    let held = at.iter().zip(&subjects).zip(&mut verdicts);
-    let held = held.filter(|((at, _), _)| uses[**at].is_open()).map(|((_, subject), one)| (subject, one));
-    judge::people(imports, place, held.collect(), recorded).await?;
+        (0..).zip(&*uses).filter_map(|(at, one)| Some((at, one.subject()?))).unzip();
+    let mut verdicts = judge::before(recorder, cx, place, &mut subjects, recorded).await?;
+    let is_fresh =
+        |subject: &Subject| matches!(recorded.progress(subject.place.index, None), Progress::Fresh);
+    let held = subjects.iter().zip(&mut verdicts).filter(|(subject, _)| is_fresh(subject));
+    judge::people(recorder, place, held.collect(), recorded).await?;
     for ((at, subject), verdict) in at.into_iter().zip(subjects).zip(verdicts) {
         let one = &mut uses[at];
         one.planned.input = subject.input;
         one.planned.arguments = subject.arguments;
         one.verdict = verdict;
-        // Whose end is not known is told what hooks said all the same.
-        if let Some(end) = one.end.as_mut().filter(|end| end.outcome == Outcome::Unknown) {
-            end.contexts.clone_from(&one.verdict.contexts);
-        }
     }
     Ok(())
 }
 
 /// Has hooks hear how uses ended, before the harness does.
-async fn hear(imports: &mut StepImports, place: Place, uses: &mut [Use], recorded: &Recorded) -> Result<()> {
-    let mut ended = Vec::new();
-    for one in uses.iter_mut().filter(|one| !one.planned.after.is_empty()) {
-        let Some(subject) = one.subject(imports) else { continue };
-        if one.end.is_none() {
-            one.end = Some(one.unknown());
-        }
-        if let Some(end) = one.end.as_mut() {
-            ended.push((subject, one.planned.after.clone(), end));
-        }
-    }
-    judge::after(imports, place, &mut ended, recorded).await
-}
-
-/// Records the refusals that hooks decided, and every start, in one commit.
-async fn start(imports: &mut StepImports, place: Place, uses: &mut [Use]) -> Result<()> {
-    let mut drafts = Vec::new();
-    for one in uses.iter_mut().filter(|one| one.is_open()) {
-        match &one.verdict.denied {
-            Some(reason) => {
-                let mut completed = refusal(Outcome::Denied, reason);
-                completed.contexts = one.verdict.contexts.clone();
-                one.end = Some(end_of(&completed));
-                drafts.push(Draft::system(one.place, completed));
-            }
-            None => drafts.push(started(one)),
-        }
-    }
-    if drafts.is_empty() {
-        return Ok(());
-    }
-    let entries = imports.recorder.record(place, drafts, true).await?;
-    note_starts(uses, &entries);
-    Ok(())
-}
-
-/// What was started and has no end is performed again, if its class allows it (R5). What may not be
-/// repeated was settled as lost when the session was loaded.
-async fn repeat(
-    imports: &mut StepImports,
+async fn hear(
+    recorder: &mut Recorder,
+    cx: &Arc<SessionContext>,
     place: Place,
-    uses: &mut [Use],
+    ended: &mut [(Use, End)],
     recorded: &Recorded,
 ) -> Result<()> {
-    let mut drafts = Vec::new();
-    for one in uses.iter_mut().filter(|one| one.end.is_none()) {
-        let Some((seq, _)) = &one.start else { continue };
-        if recorded.started(one.place.index).is_none() {
-            continue;
-        }
-        match imports.recorder.next_try(*seq) {
-            Some(n) => drafts.push(Draft::system(one.place, CallRetried::again(*seq, n))),
-            None => {
-                one.end = Some(one.unknown());
-                drafts.push(Draft::system(one.place, ToolLost { start: *seq, why: Lost::Limit }));
-            }
-        }
-    }
-    if !drafts.is_empty() {
-        imports.recorder.record(place, drafts, true).await?;
-    }
-    Ok(())
-}
-
-/// Runs everything that is started and has no end.
-async fn run(imports: &mut StepImports, uses: &mut [Use]) -> Result<()> {
-    let calls: Vec<_> = uses
-        .iter()
-        .enumerate()
-        .filter(|(_, one)| one.end.is_none())
-        .filter_map(|(at, one)| {
-            let (seq, key) = one.start.clone()?;
-            one.planned.call(at, one.place, seq, key, one.verdict.contexts.clone())
-        })
+    let mut heard: Vec<_> = ended
+        .iter_mut()
+        .filter(|(one, _)| !one.planned.after.is_empty())
+        .filter_map(|(one, end)| Some((one.subject()?, one.planned.after.clone(), end)))
         .collect();
-    let port = imports.recorder.port();
-    let ended: Vec<(usize, ToolCompleted)> =
-        dispatch(&imports.cx, port, calls).await.map_err(|why| imports.recorder.unrecorded(why))?;
-    for (at, completed) in ended {
-        uses[at].end = Some(end_of(&completed));
-    }
-    Ok(())
+    judge::after(recorder, cx, place, &mut heard, recorded).await
 }
 
-fn started(one: &Use) -> Draft {
-    let started = ToolStarted {
-        name: one.planned.name.clone(),
-        class: one.planned.class(),
-        definition: one.planned.definition(),
-        arguments: one.planned.arguments,
-        verdicts: one.verdict.seqs.clone(),
-    };
-    Draft::system(one.place, started)
-}
-
-fn note_starts(uses: &mut [Use], entries: &[Arc<Entry>]) {
-    for entry in entries.iter().filter(|entry| matches!(entry.fact, Fact::ToolStarted(_))) {
-        if let Some(one) = uses.get_mut(entry.place.index as usize) {
-            one.start = Some((entry.seq, entry.hash.to_hex()));
-        }
-    }
+fn result((one, end): (Use, End)) -> ToolResult {
+    let End { outcome, parts, contexts, .. } = end;
+    let (outcome, parts) = (outcome_out(outcome), parts_out(&parts));
+    ToolResult { id: one.planned.id, outcome, parts, context: contexts }
 }

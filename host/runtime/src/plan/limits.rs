@@ -8,7 +8,7 @@ use rewake_core::fact::{GuestLimits, PluginKind};
 use rewake_policy::config::Bounds;
 use rewake_sandbox::engine::MEMORY_BYTES_MAX;
 
-/// Bytes of a tool's output, whoever allows it more: it must fit an entry, escaped.
+/// Bytes of a tool's output, anyone who allows it more: it must fit an entry, escaped.
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 
 const MINUTE_MS: u64 = 60_000;

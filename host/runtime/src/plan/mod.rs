@@ -302,8 +302,8 @@ fn check_schema(def: &ToolDef) -> Result<(), String> {
     }
     match serde_json::from_str::<serde_json::Value>(&def.input_schema) {
         Ok(serde_json::Value::Object(_)) => Ok(()),
-        Ok(_) => Err(format!("the input schema of {name:?} is no JSON object")),
-        Err(error) => Err(format!("the input schema of {name:?} is no JSON: {error}")),
+        Ok(_) => Err(format!("the input schema of {name:?} is not a JSON object")),
+        Err(error) => Err(format!("the input schema of {name:?} is not JSON: {error}")),
     }
 }
 

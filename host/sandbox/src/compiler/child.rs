@@ -70,7 +70,7 @@ fn confine(parent: u64, cpu_s_max: u64, memory_bytes_max: u64) -> std::io::Resul
     limit(Resource::As, memory_bytes_max, memory_bytes_max)
 }
 
-/// What a host opens is closed by `exec`; what whoever started the host left open is not.
+/// What a host opens is closed by `exec`; what anyone who started the host left open is not.
 fn close_inherited() -> std::io::Result<()> {
     let mut numbers: Vec<i32> = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd")? {

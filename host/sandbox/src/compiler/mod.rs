@@ -33,7 +33,7 @@ const ARTIFACT_RATIO_MAX: u64 = 8;
 /// Bytes of a child's last words that are kept.
 const WORDS_BYTES_MAX: u64 = 64 << 10;
 /// How often a child is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Threads that a child compiles with: each costs address space.
 const THREADS_MAX: usize = 4;
 /// The child's exit code for a component that is none.
@@ -151,7 +151,7 @@ impl Compiler {
         let ended = loop {
             match child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
-                Ok(None) if Instant::now() < until => thread::sleep(LOOK),
+                Ok(None) if Instant::now() < until => thread::sleep(POLL_INTERVAL),
                 Ok(None) => break CompileError::OutOfTime(self.limits.time_ms_max),
                 Err(error) => break CompileError::Host(format!("waiting for it: {error}")),
             }

@@ -30,7 +30,7 @@ const BUNDLES: &str = "bundles";
 /// Bytes of all compiled components together; beyond that those go that were not used for longest.
 const FOLDER_BYTES_MAX: u64 = 4 << 30;
 /// How often a turn is asked for.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The folder of compiled components.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl Place {
         loop {
             match turn.try_lock() {
                 Ok(()) => return Ok(turn),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(POLL_INTERVAL),
                 Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
                 Err(TryLockError::Error(error)) => return Err(error),
             }

@@ -68,7 +68,7 @@ fn a_key_that_others_could_have_put_there_is_not_trusted() {
     assert_eq!(fs::read(&elsewhere).unwrap(), [7; 32], "the link was followed");
 }
 
-/// Whoever names a folder of their own by mistake keeps what is in it, and its mode.
+/// Anyone who names a folder of their own by mistake keeps what is in it, and its mode.
 #[test]
 fn a_folder_that_holds_other_things_is_left_alone() {
     let (_parent, cache) = folder();

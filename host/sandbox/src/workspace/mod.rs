@@ -34,7 +34,7 @@ const SWEEP_AGE: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
     /// It is no folder.
-    #[error("{}: is no folder; a workspace is copied from one", .0.display())]
+    #[error("{}: is not a folder; a workspace is copied from one", .0.display())]
     NoFolder(PathBuf),
     /// It is too large.
     #[error("{}: has more than {max} {what}; name a smaller folder, or see [limits.workspace] of the rules", folder.display())]

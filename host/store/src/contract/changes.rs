@@ -58,7 +58,7 @@ fn is_conflict<T>(answer: &Result<T, StoreError>) -> bool {
     matches!(answer, Err(StoreError::Refused(Refusal::Conflict(_))))
 }
 
-/// A message that waits can be changed, taken back and promoted; no other.
+/// A message that waits can be changed, canceled and promoted; no other.
 pub(super) async fn targets(store: &dyn Store) {
     let mut tale = waiting(store, "ses_targets", 3).await;
     let session = tale.session.clone();
@@ -129,7 +129,7 @@ pub(super) async fn senders_and_keys(store: &dyn Store) {
     send(store, session, cancel(2)).await.expect("it has room of its own");
 }
 
-/// Who takes a message in takes in what is about it, or nothing.
+/// Who takes a message in accepts what is about it, or nothing.
 pub(super) async fn nothing_about_it_is_left(store: &dyn Store) {
     let mut tale = waiting(store, "ses_about", 3).await;
     let session = tale.session.clone();

@@ -29,7 +29,7 @@ impl Tale {
     /// A session with two first records.
     ///
     /// # Panics
-    /// If the id is none.
+    /// If the id is invalid.
     pub(crate) fn new(id: &str) -> Self {
         let projection = Projection { agent: "tale".into(), status: Status::Queued, title: None, turns: 0 };
         let mut tale = Tale {

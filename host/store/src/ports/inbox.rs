@@ -15,7 +15,7 @@ pub struct Arrivals {
     pub sessions: Vec<SessionId>,
 }
 
-/// What was sent to a session, append-only. Rows are taken in by [`super::Journal::append`] alone.
+/// What was sent to a session, append-only. Rows are accepted by [`super::Journal::append`] alone.
 pub trait Inbox {
     /// Puts a command into a session's inbox; returns its row's number. `Ok` is the acknowledgement: the
     /// row is on the disk, and will be in an entry. With a key, sending the same again by the same sender
@@ -27,8 +27,8 @@ pub trait Inbox {
     /// the inbox and in the sender's quarter of it; answers, interrupts, stops and the like each have some of
     /// their own for every sender, so that a full inbox keeps none of them out.
     ///
-    /// A command about a message (an edit, a cancellation, a promotion) is refused if that is taken in
-    /// (`Delivered`), was taken back, is no message or one that its sender may not change, and `NotFound` if
+    /// A command about a message (an edit, a cancellation, a promotion) is refused if that is accepted
+    /// (`Delivered`), was canceled, is no message or one that its sender may not change, and `NotFound` if
     /// there is none: seen in the transaction that inserts it, so that what is acknowledged has its effect.
     fn send<'a>(
         &'a self,
@@ -44,14 +44,14 @@ pub trait Inbox {
     /// `NotFound`; `Corrupt` if a row is none that this host knows.
     fn pending<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Row>>;
 
-    /// The sessions that rows came for after the one with this mark, whoever sent them: one look for all sessions of
+    /// The sessions that rows came for after the one with this mark, anyone who sent them: one look for all sessions of
     /// a process. Marks grow with every row of any session.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn arrivals(&self, after: u64) -> Answer<'_, Arrivals>;
 
-    /// The greatest row's number, taken in or not; 0 if there is none.
+    /// The greatest row's number, accepted or not; 0 if there is none.
     ///
     /// # Errors
     /// `NotFound`.

@@ -67,8 +67,8 @@ pub struct Append {
     pub expected: Head,
     /// At least one.
     pub records: Vec<Record>,
-    /// Inbox rows that these records take in; each must be untaken, and no row that stays untaken may be about it:
-    /// who edited a message before it was taken in has edited it.
+    /// Inbox rows that these records accept; each must be untaken, and no row that stays untaken may be about it:
+    /// who edited a message before it was accepted has edited it.
     pub taken: Vec<u64>,
     /// If given: refuse unless this is the inbox's last row (0: it has none). For the transaction that
     /// ends a session, so that nothing acknowledged is in no entry.

@@ -22,7 +22,7 @@ pub struct Snapshot {
 
 /// The newest snapshots of every session.
 pub trait Snapshots {
-    /// Keeps a snapshot, and lets go of all but the newest two of its session. One at the same seq is
+    /// Keeps a snapshot, and removes all but the newest two of its session. One at the same seq is
     /// replaced.
     ///
     /// # Errors

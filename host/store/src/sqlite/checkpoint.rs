@@ -108,7 +108,7 @@ pub(super) fn run(shared: &Shared) {
 }
 
 /// Moves as much as is possible without waiting for anyone. Returns the pages of the log if it cannot be
-/// begun anew with the next commit, else 0.
+/// begun again with the next commit, else 0.
 pub(super) fn move_log(connection: &Connection) -> rusqlite::Result<i64> {
     let (pages, moved): (i64, i64) =
         connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;

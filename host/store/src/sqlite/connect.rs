@@ -262,7 +262,7 @@ fn make_private(path: &Path) -> Result<()> {
             .create(folder)
             .map_err(|error| StoreError::io(doing("making the folder", folder), error))?;
     }
-    // Only a file that nobody has open yet is opened here: closing any handle of a file lets go of all
+    // Only a file that nobody has open yet is opened here: closing any handle of a file releases all
     // the locks that this process has on it.
     match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),

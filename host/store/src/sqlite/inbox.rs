@@ -127,7 +127,10 @@ impl Operation for Send {
             .optional()?;
         let status = status.ok_or_else(|| StoreError::no_session(&self.session))?;
         let status = checks::status(&status).ok_or_else(|| {
-            StoreError::corrupt(format!("the status of {}", self.session), format!("{status:?} is none"))
+            StoreError::corrupt(
+                format!("the status of {}", self.session),
+                format!("{status:?} is not a status"),
+            )
         })?;
         let (untaken, untaken_of_sender) = connection
             .prepare_cached(UNTAKEN)?
@@ -153,7 +156,7 @@ impl Operation for Send {
     }
 }
 
-/// What stands where a command points to: its sender, kind, whether it is taken in, whether it is taken back.
+/// What stands where a command points to: its sender, kind, whether it is accepted, whether it is canceled.
 const TARGET: &str = "SELECT t.sender, json_extract(t.command, '$.type'), t.taken_seq IS NOT NULL, \
                       EXISTS (SELECT 1 FROM inbox AS c WHERE c.session = t.session AND c.target = t.n \
                       AND json_extract(c.command, '$.type') = 'cancel') \

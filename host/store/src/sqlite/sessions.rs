@@ -70,8 +70,9 @@ fn summary(row: &Row<'_>) -> Result<SessionSummary> {
     let failed = |error: rusqlite::Error| reading("a session", &error);
     let id: String = row.get(0).map_err(failed)?;
     let word: String = row.get(2).map_err(failed)?;
-    let status = checks::status(&word)
-        .ok_or_else(|| StoreError::corrupt(format!("the status of {id}"), format!("{word:?} is none")))?;
+    let status = checks::status(&word).ok_or_else(|| {
+        StoreError::corrupt(format!("the status of {id}"), format!("{word:?} is not a word of this column"))
+    })?;
     let fault = match row.get::<_, Option<String>>(8).map_err(failed)? {
         None => None,
         Some(text) => Some(

@@ -329,13 +329,11 @@ impl HostDescriptor for Files<'_> {
     ) -> FsResult<Fd> {
         self.room()?;
         let how = how(path_flags, open_flags, flags)?;
-        if how.create || how.truncate {
-            self.until_it_may_change().await?;
-        }
         let (parent, asked) = self.at(&fd, FileOp::Open, &path, &how_words(how))?;
         let node = Arc::new(parent.below(&path, how));
         let new = node.clone();
-        match self.ask(asked, move || parent.open(&path, &new)).await? {
+        let may_change = how.create || how.truncate;
+        match self.ask_whether(asked, may_change, move || parent.open(&path, &new)).await? {
             FileAnswer::Opened(directory) => {
                 node.set_directory(directory);
                 self.push(node).map_err(FsError::trap)

@@ -420,7 +420,7 @@ fn open(dir: &Dir, path: &str, how: How) -> Performed<File> {
         _ => {}
     }
     let follow = if how.follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    // In case that one takes its place now: whoever opens a pipe would wait for its other end.
+    // In case that one takes its place now: anyone who opens a pipe would wait for its other end.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | follow;
     let write = how.write || how.create || how.truncate;
     let mut options = OpenOptions::new();
@@ -456,7 +456,7 @@ fn metadata_at(dir: &Dir, path: &str, follow: bool) -> Performed<Metadata> {
     Ok(if follow { dir.metadata(path)? } else { dir.symlink_metadata(path)? })
 }
 
-/// Who may read, write and run it; nothing that lends a user's or a group's rights to whoever runs it.
+/// Who may read, write and run it; nothing that lends a user's or a group's rights to anyone who runs it.
 fn rights(metadata: &Metadata) -> u32 {
     metadata.mode() & 0o777
 }

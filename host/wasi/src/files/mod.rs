@@ -1,7 +1,7 @@
 //! `wasi:filesystem` as every guest sees it: our own, over directories that are opened by capability.
 //!
-//! It knows how a call becomes a [`FileUse`], which [`WasiHost`] may answer from what is recorded, and is
-//! told when it was performed here. It does not know what is recorded, or which mounts are granted.
+//! It knows how a call becomes a [`FileUse`], which [`WasiHost`] answers, or has performed here. It does not know what
+//! is recorded, or which mounts are granted.
 //! `disk.rs` performs, on threads that may wait (`performing.rs`); `volume.rs` counts what a directory holds,
 //! `tree.rs` how deep it goes; `descriptor.rs` and `streams.rs` are the interfaces.
 
@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use rewake_wire::entry::{FileAnswer, FileOp};
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime::{Result, bail, format_err};
@@ -176,7 +177,7 @@ impl Opened {
     /// has not begun is withdrawn.
     pub async fn settle(&mut self, imports: &mut dyn WasiHost) -> Result<()> {
         if let Some((asked, performed)) = self.performing.settled().await? {
-            imports.file_observed(&asked, &answer_of(performed))?;
+            imports.file_settled(&asked, &answer_of(performed))?;
         }
         Ok(())
     }
@@ -231,39 +232,35 @@ impl Files<'_> {
         if self.opened.count < OPEN_MAX { Ok(()) } else { Err(ErrorCode::InsufficientMemory.into()) }
     }
 
-    /// One use: what is recorded of it, or performed.
+    /// One use: answered by the imports, or performed.
     async fn ask(
         &mut self,
         asked: FileUse,
         live: impl FnOnce() -> Live + Send + 'static,
     ) -> FsResult<FileAnswer> {
+        let may_change = changes(asked.op);
+        self.ask_whether(asked, may_change, live).await
+    }
+
+    async fn ask_whether(
+        &mut self,
+        asked: FileUse,
+        may_change: bool,
+        live: impl FnOnce() -> Live + Send + 'static,
+    ) -> FsResult<FileAnswer> {
         self.pace.keep().await;
-        if let Some(answer) = self.imports.file_replayed(&asked).map_err(FsError::trap)? {
-            return taken(answer);
-        }
-        if changes(asked.op) {
-            self.until_it_may_change().await?;
-        }
-        let (asked, performed) = self.opened.performing.perform(asked, live).await.map_err(FsError::trap)?;
-        self.tell(&asked, performed)
+        let performing = &mut self.opened.performing;
+        let live = async { Ok(answer_of(performing.perform(asked.clone(), live).await?)) };
+        taken(self.imports.use_file(&asked, may_change, Box::pin(live)).await.map_err(FsError::trap)?)
     }
 
-    async fn until_it_may_change(&mut self) -> FsResult<()> {
-        self.imports.file_may_change().await.map_err(FsError::trap)
-    }
-
-    /// The same of what is known without a look at the disk.
+    /// The same of what is known without a look at the disk: nothing is waited for.
     fn ask_known(&mut self, asked: &FileUse, known: Live) -> FsResult<FileAnswer> {
-        match self.imports.file_replayed(asked).map_err(FsError::trap)? {
-            Some(answer) => taken(answer),
-            None => self.tell(asked, known),
+        let known = Box::pin(async { Ok(answer_of(known)) });
+        match self.imports.use_file(asked, false, known).now_or_never() {
+            Some(answer) => taken(answer.map_err(FsError::trap)?),
+            None => Err(FsError::trap(format_err!("what is known of a file was waited for"))),
         }
-    }
-
-    fn tell(&mut self, asked: &FileUse, performed: Live) -> FsResult<FileAnswer> {
-        let answer = answer_of(performed);
-        self.imports.file_observed(asked, &answer).map_err(FsError::trap)?;
-        taken(answer)
     }
 }
 

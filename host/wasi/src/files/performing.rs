@@ -1,7 +1,7 @@
 //! What is being done with files for one instance: one thing at a time, on a thread that may wait, or in
 //! place where all must be in one order.
 //!
-//! A call that is dropped leaves what it began to its end: a disk cannot be interrupted. Whoever dropped it
+//! A call that is dropped leaves what it began to its end: a disk cannot be interrupted. Anyone who dropped it
 //! waits for that ([`Performing::settled`]); and as long as it goes on, it keeps what the instance was given
 //! to be kept.
 
@@ -34,9 +34,9 @@ impl Performing {
         &mut self,
         asked: FileUse,
         live: impl FnOnce() -> Live + Send + 'static,
-    ) -> Result<(FileUse, Live)> {
+    ) -> Result<Live> {
         if self.in_place {
-            return Ok((asked, live()));
+            return Ok(live());
         }
         let kept = self.while_busy.clone();
         let task = tokio::task::spawn_blocking(move || {
@@ -46,7 +46,8 @@ impl Performing {
         });
         self.begun = Some(Begun { asked, task });
         let ended = self.ended().await?;
-        ended.ok_or_else(|| format_err!("a use of a file was withdrawn while it was waited for"))
+        let performed = ended.map(|(_, performed)| performed);
+        performed.ok_or_else(|| format_err!("a use of a file was withdrawn while it was waited for"))
     }
 
     /// What came of a use that was dropped; none, if there is none, or it had not begun.

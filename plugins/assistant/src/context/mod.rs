@@ -163,7 +163,7 @@ impl Context {
         summary + self.window.iter().map(|item| compact::bytes(&item.message)).sum::<usize>()
     }
 
-    /// Takes in the next entry. `asks`: the tool `ask_user` is the harness's own.
+    /// Accepts the next entry. `asks`: the tool `ask_user` is the harness's own.
     ///
     /// # Errors
     /// The entry cannot be read; what it says is left out, and the fold goes on.
@@ -221,7 +221,7 @@ impl Context {
         if is_first {
             (self.turn, self.steps, self.answers) = (turn, 0, 0);
             self.did.clear();
-            // Each turn tries anew.
+            // Each turn tries again.
             self.last = Last::default();
         }
         self.steps += 1;

@@ -48,7 +48,7 @@ fn the_answer_is_the_result_beside_other_results() {
     // The tools that were wanted beside it ran first, and nobody was asked for `ask_user` itself.
     assert_eq!(host.uses().iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["look"]);
 
-    // Whoever takes the session up need not have the state.
+    // The host that loads the session need not have the state.
     let answer = testing::answer(&questions[0].id, "\"blue\"");
     assert_eq!(host.turn(&mut Assistant::default(), answer), Ok(Next::Done));
     assert_eq!(results(&host), ["q: blue", "t: seen"]);
@@ -104,7 +104,7 @@ fn a_question_that_nobody_answered_is_told_as_that() {
     // The next message opens a turn of its own.
     host.close_turn();
     host.turn(&mut assistant, testing::input("forget it")).expect("a turn");
-    assert!(told(&host).contains("before an answer was taken in"), "{}", told(&host));
+    assert!(told(&host).contains("before an answer was accepted"), "{}", told(&host));
     results(&host);
 }
 

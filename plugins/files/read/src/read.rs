@@ -70,7 +70,7 @@ fn open(place: &Place) -> Result<File, ToolError> {
         let name = &place.name;
         return Err(ToolError::failed(format!("`{name}` is {what}, {bytes} bytes: only text can be read")));
     }
-    // Opened anew, since a guest may lack the right to seek.
+    // Opened again, since a guest may lack the right to seek.
     File::open(&place.path).map_err(|error| explain(place, &error))
 }
 

@@ -183,5 +183,5 @@ fn text_of(place: &Place) -> Result<String, ToolError> {
     }
     let bytes = fs::read(&place.path).map_err(|error| explain(place, &error))?;
     String::from_utf8(bytes)
-        .map_err(|_| ToolError::failed(format!("`{}` is no text in UTF-8: it cannot be edited", place.name)))
+        .map_err(|_| ToolError::failed(format!("`{}` is not text in UTF-8: it cannot be edited", place.name)))
 }

@@ -69,10 +69,10 @@ pub struct StepStarted {
 /// The input of a step, as the journal keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepInput {
-    /// Messages that it takes in.
+    /// Messages that it accepts.
     #[serde(default)]
     pub messages: Vec<Message>,
-    /// Answers that it takes in.
+    /// Answers that it accepts.
     #[serde(default)]
     pub answers: Vec<Answer>,
     /// What hooks added.

@@ -160,7 +160,7 @@ events! {
         source: Source = get,
     }
 
-    /// A message is about to be taken in.
+    /// A message is about to be accepted.
     UserPromptSubmit {
         /// Its text.
         prompt: String = get,

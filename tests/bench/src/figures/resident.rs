@@ -115,7 +115,7 @@ pub(crate) async fn loaded(places: &Places, data: PathBuf, count: usize) -> Resu
     let host = Host::open(&config, std::sync::Arc::new(store))?;
     let since = std::time::Instant::now();
     for id in &ids {
-        // Nobody follows: whoever holds a session only to have it run does not.
+        // Nobody follows: anyone who holds a session only to have it run does not.
         drop(Session::load(&host, id).await?);
     }
     let took_s = since.elapsed().as_secs_f64();

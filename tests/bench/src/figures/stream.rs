@@ -1,5 +1,5 @@
 //! What we add to a model's first token: from a message that is sent to the request's arrival, and from the first
-//! piece's leaving to whoever follows the session. A server on this machine speaks a provider's protocol; a plain
+//! piece's leaving to anyone who follows the session. A server on this machine speaks a provider's protocol; a plain
 //! reader of the same bytes is what it is compared with.
 
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::report::{Row, Target, Unit};
 use crate::stats::{Rounds, median};
 use crate::{Failed, Result};
 
-/// How long the server thinks: by then whoever asked waits.
+/// How long the server thinks: by then anyone who asked waits.
 const THINKS: Duration = Duration::from_millis(3);
 /// The name of the model in the rules.
 const MODEL: &str = "bench";
@@ -142,7 +142,7 @@ impl Server {
     }
 }
 
-/// Whoever goes away before the end is no matter: the run ends then.
+/// Anyone who goes away before the end is no matter: the run ends then.
 fn answer(mut stream: TcpStream, seen: &Sender<Seen>) {
     let _ = stream.set_nodelay(true);
     let Some(request) = read(&mut stream) else { return };

@@ -171,7 +171,7 @@ pub enum Op {
         /// The code.
         code: String,
     },
-    /// Saves a state from here on that it does not take back.
+    /// Saves a state from here on that it does not cancel.
     Spoil,
     /// Crashes.
     Trap,

@@ -109,7 +109,7 @@ async fn everything(world: &World) -> SessionId {
     id
 }
 
-/// Messages that wait are edited, taken back and promoted.
+/// Messages that wait are edited, canceled and promoted.
 async fn changed(world: &World, id: &SessionId) {
     let host = world.own();
     let (edited, taken_back) = (send(host, id, "s").await, send(host, id, "s").await);

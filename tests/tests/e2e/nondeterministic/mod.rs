@@ -14,7 +14,7 @@ use std::path::Path;
 use rewake_core::entry::Draft as Fresh;
 use rewake_core::fact::{Fact, HookEvent, HookStarted, ModelStarted, Observed, StepObserved, Stored};
 use rewake_core::ids::{Digest, SessionId};
-use rewake_runtime::live::Gone;
+use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{HostError, PROJECT, host};
 use rewake_tests::bundles::Draft;
 use rewake_tests::server::{Server, response};
@@ -114,7 +114,9 @@ impl Pair {
     async fn fault(&self, id: &SessionId, name: &str) -> Fault {
         let before = self.second.events(id).await.0.len();
         let outcome = Running::load(self.second.own(), id).await.rest().await;
-        let Outcome::Gone(Gone::Faulted(fault)) = outcome else { panic!("{name}: no fault: {outcome:?}") };
+        let Outcome::Gone(UnloadReason::Faulted(fault)) = outcome else {
+            panic!("{name}: no fault: {outcome:?}")
+        };
         let since = self.second.events(id).await.kinds().split_off(before).join(" ");
         assert_eq!(since, "session.loaded step.rerun", "{name}");
         assert!(is_empty(&self.workspace(id)), "{name}: something was done");
@@ -233,7 +235,7 @@ async fn a_session_goes_on_once_its_fault_is_cleared_and_its_harness_mended() {
     pair.put(&id, other).await;
     let fault = pair.fault(&id, "say").await;
 
-    // The same in a world where the harness is mended: it is told what it was told at first.
+    // The same in a world where the harness is fixed: it is told what it was told at first.
     let mended = Pair::new(pair.bundle.clone()).await;
     mended.put(&id, drafts).await;
     let neighbour = mended.second.create(&mended.bundle).await;

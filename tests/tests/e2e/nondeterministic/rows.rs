@@ -220,7 +220,7 @@ fn tools() -> Vec<Row> {
             "tools.call 1",
             "tools.call 2",
         ),
-        row("an input that is no JSON", raw("{"), raw("{}")).at(at, "uses[0].input", "\"{\"", "\"{}\""),
+        row("an input that is not JSON", raw("{"), raw("{}")).at(at, "uses[0].input", "\"{\"", "\"{}\""),
         row("another id", uses(&[echo(1)]), uses(&[echo(1)]))
             .changed(|drafts| {
                 for draft in drafts {
@@ -348,10 +348,10 @@ fn ambient() -> Vec<Row> {
             "monotonic-clock.subscribe 1000000 ns",
             "monotonic-clock.subscribe 2000000 ns",
         ),
-        Row::new(&["replayed_ready", "observed_ready"], "a poll of fewer", sleep(1), sleep(1))
+        Row::new(&["observe_ready"], "a poll of fewer", sleep(1), sleep(1))
             .changed(|drafts| ready(drafts, &[7]))
             .at(POLLED, "pollables", "poll in which [7] were ready", "poll of 1"),
-        Row::new(&["replayed_ready"], "a wait in which nothing came", sleep(1), sleep(1))
+        Row::new(&["observe_ready"], "a wait in which nothing came", sleep(1), sleep(1))
             .changed(|drafts| ready(drafts, &[]))
             .at(POLLED, "pollables", "poll in which [] were ready", "at least 1"),
     ]
@@ -376,7 +376,7 @@ fn files() -> Vec<Row> {
         json!([{ "op": "files", "ops": [op] }])
     };
     let piece = |length: u32| json!({ "offset": 0, "length": length });
-    let functions = &["file_replayed", "file_may_change", "file_observed"];
+    let functions = &["use_file"];
     let row = |name, first, second| Row::new(functions, name, first, second);
     let none = || json!({});
     let at = "step.observed";

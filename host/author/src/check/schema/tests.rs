@@ -25,12 +25,12 @@ fn what_is_meant_has_nothing_said_of_it() {
 #[test]
 fn each_hint_is_said_with_its_place() {
     for (schema, pointer, words, help) in [
-        (json!({ "propertys": {} }), "/propertys", "`propertys` is no keyword", "\"properties\""),
-        (json!({ "anyOf": [{ "tpye": "null" }] }), "/anyOf/0/tpye", "`tpye` is no keyword", "\"type\""),
+        (json!({ "propertys": {} }), "/propertys", "`propertys` is not a keyword", "\"properties\""),
+        (json!({ "anyOf": [{ "tpye": "null" }] }), "/anyOf/0/tpye", "`tpye` is not a keyword", "\"type\""),
         (
             json!({ "properties": { "a/b": { "items": { "minLenght": 1 } } } }),
             "/properties/a~1b/items/minLenght",
-            "is no keyword",
+            "is not a keyword",
             "\"minLength\"",
         ),
         (

@@ -100,14 +100,14 @@ fn a_reset_makes_what_was_shown_void() {
     let stays = talk.shown(9).0;
     assert_eq!(
         stays,
-        ["↻ an answer that had begun is", "  void: the model is asked", "  again, for the second time"]
+        ["↻ partial answer discarded:", "  the model is asked again,", "  for the second time"]
     );
     talk.text(4, 1, "one\ntwo\nthree");
     assert_eq!(talk.shown(1).0, ["", "  one", "  two"]);
     talk.0.reset(4, 2);
     let (stays, changes) = talk.shown(9);
     assert_eq!((stays[0].as_str(), changes.len()), ("  three", 0));
-    assert!(stays[1].starts_with("✗ what is above of the answer"), "{stays:?}");
+    assert!(stays[1].starts_with("✗ partial answer above"), "{stays:?}");
     talk.text(4, 2, "right");
     talk.entry(completion(4, "right"));
     assert_eq!(talk.entry(message("right")), ["", "  right", ""]);

@@ -57,7 +57,7 @@ pub(crate) fn run_step(driver: &mut Driver<'_>) -> Result<(), Stop> {
     guest.end(saved, plan.ending)
 }
 
-/// What a step knows when it begins. That a session was taken up again is no news to it: an undisturbed run
+/// What a step knows when it begins. That a session was loaded again is no news to it: an undisturbed run
 /// would not hear of it.
 fn told(saved: &Saved, input: &StepInput, seed: Digest) -> Digest {
     let contexts: Vec<_> = input.contexts.iter().filter(|context| !context.starts_with("resume")).collect();
@@ -246,8 +246,8 @@ impl Guest<'_, '_> {
         let mut verdicts = Some(Vec::new());
         for hook in &asked.hooks {
             let gate = if *hook == GUARD { one.guard } else { one.adviser }.expect("it is among the hooks");
-            if recorded.verdict(place.index, *hook).is_none() {
-                let before = recorded.asked(place.index, *hook).cloned();
+            if recorded.judged(place.index, *hook).is_none() {
+                let before = recorded.asked(place.index, *hook).map(|entry| Entry::clone(entry));
                 let start = match before.clone() {
                     Some(start) => start,
                     None => {
@@ -298,7 +298,7 @@ impl Guest<'_, '_> {
             return None;
         }
         if let Some(start) = recorded.started(place.index) {
-            return Some(start.clone());
+            return Some(Entry::clone(start));
         }
         let Some(verdicts) = verdicts else {
             let body = ToolCompleted::new(None, Outcome::Denied, vec![Part::text("no")]);

@@ -23,7 +23,7 @@ impl Guest<'_, '_> {
         let (place, recorded) = self.call("model.complete");
         let recorded = recorded.unwrap_or_default();
         if recorded.ended(0).is_none() {
-            match recorded.started(0).cloned() {
+            match recorded.started(0).map(|entry| Entry::clone(entry)) {
                 Some(start) => {
                     let Fact::ModelStarted(body) = &start.fact else { panic!("{start:?} asks no model") };
                     assert_eq!(body.request, self.memory, "a re-run asks the same");
@@ -32,7 +32,7 @@ impl Guest<'_, '_> {
                 None => self.ask(place, busy)?,
             }
         }
-        let end = recorded.ended(0).cloned().or_else(|| self.ended(place));
+        let end = recorded.ended(0).map(|entry| Entry::clone(entry)).or_else(|| self.ended(place));
         match end.map(|entry| entry.fact) {
             Some(Fact::ModelCompleted(body)) => self.learn(&body.outcome),
             Some(Fact::ModelLost(_)) => self.learn(&"lost"),

@@ -1,4 +1,4 @@
-//! Bytes that nobody should trust: journals, rows and values that are spoilt. The properties stand beside; fuzzers
+//! Bytes that nobody should trust: journals, rows and values that are corrupted. The properties stand beside; fuzzers
 //! run them too.
 
 mod journal;

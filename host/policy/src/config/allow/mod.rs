@@ -46,7 +46,7 @@ pub fn allowances(file: &Path) -> Result<Vec<Allow>, Error> {
         None => Ok(rules.allow),
         Some((_, other)) => {
             let message = format!("holds `{other}`, and only what is allowed is taken from this file");
-            let help = "leave only [[allow]] tables in it; other rules stand in rewake.toml".to_owned();
+            let help = "leave only [[allow]] tables in it; other rules belong in rewake.toml".to_owned();
             Err(Error::whole_file(file.display().to_string(), message, Some(help)))
         }
     }
@@ -80,7 +80,8 @@ pub fn append_allow(
         Err(error) => return Err(unwritable(error)),
         Ok(found) if found.is_file() => load(file)?.source.text().to_owned(),
         Ok(_) => {
-            let help = "name the file itself with --config, so that what it stands for is changed knowingly";
+            let help =
+                "name the file itself with --config, so that the file behind the link is changed knowingly";
             return Err(refuse(
                 "is a link or no regular file, and is not written through".into(),
                 Some(help),
@@ -126,7 +127,7 @@ fn with_allow(
     table.decor_mut().set_prefix(format!("{before}# {comment}\n"));
     match document.entry("allow").or_insert(Item::ArrayOfTables(ArrayOfTables::new())) {
         Item::ArrayOfTables(tables) => tables.push(table),
-        _ => return Err("`allow` is no array of tables".into()),
+        _ => return Err("`allow` is not an array of tables".into()),
     }
     Ok(document.to_string())
 }

@@ -57,7 +57,7 @@ impl Watch {
             return None;
         }
         self.stamp = stamp;
-        self.file.read().inspect_err(|error| warn!("the rules of before are kept: {error}")).ok()
+        self.file.read().inspect_err(|error| warn!("the previous rules are kept: {error}")).ok()
     }
 }
 
@@ -173,7 +173,7 @@ fn warnings(file: &Path) -> Vec<String> {
     warnings
 }
 
-/// Whoever can write into its folder can put another file in its place.
+/// Anyone who can write into its folder can put another file in its place.
 fn folder_warning(file: &Path) -> Option<String> {
     let folder = file.parent()?;
     let mode = std::fs::metadata(folder).ok()?.mode();

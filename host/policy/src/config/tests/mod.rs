@@ -129,7 +129,7 @@ fn what_is_wrong_is_told_at_its_place() {
     }
 }
 
-/// Two entries for one version of a bundle would allow what both say: whoever narrows it with a second one
+/// Two entries for one version of a bundle would allow what both say: anyone who narrows it with a second one
 /// would narrow nothing.
 #[test]
 fn a_version_of_a_bundle_is_allowed_in_one_place() {

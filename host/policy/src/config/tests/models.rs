@@ -12,7 +12,7 @@ fn usd(text: &str) -> Usd {
 
 #[test]
 fn a_model_is_read_with_all_its_keys() {
-    let text = "[models.fast]\nprovider = \"anthropic\"\nmodel = \"m\"\nbase_url = \"https://x.example/v1\"\nkey_file = \"keys/a\"\nprice = { input = 0.1, output = \"0.30\", cache_read = 1_0, cache_write = 0.125 }\ncontext = 200_000\nmax_tokens = 4096\ntimeout = \"2m\"\nthinking = \"high\"\noptions = [\"temperature\", \"top_p\"]\ncache = false";
+    let text = "[models.fast]\nprovider = \"anthropic\"\nmodel = \"m\"\nbase_url = \"https://x.example/v1\"\nkey_file = \"keys/a\"\nprice = { input = 0.1, output = \"0.30\", cache_read = 1_0, cache_write = 0.125 }\ncontext = 200_000\nmax_tokens = 4096\ntimeout = \"2m\"\nidle_timeout = \"30s\"\nthinking = \"high\"\noptions = [\"temperature\", \"top_p\"]\ncache = false";
     let rules = rules(text);
     let model = &rules.models["fast"];
     assert_eq!(model.key, Some(KeySource::File("/etc/rewake/keys/a".into())));
@@ -22,6 +22,7 @@ fn a_model_is_read_with_all_its_keys() {
     assert_eq!(model.price, Some(price));
     assert_eq!((model.context_tokens, model.output_tokens_max), (Some(200_000), Some(4_096)));
     assert_eq!((model.timeout, model.thinking), (Some(Duration::from_secs(120)), Some(Thinking::High)));
+    assert_eq!(model.idle_timeout, Some(Duration::from_secs(30)));
     assert_eq!((model.options.join(" "), model.cache), ("temperature top_p".into(), false));
 }
 
@@ -49,10 +50,10 @@ fn what_cannot_be_asked_is_refused() {
         ("key_env = \"\"", "`key_env` is empty"),
         ("key_env = \"A\"\nkey_file = \"b\"", "comes from two places"),
         ("key_fil = \"b\"", "did you mean `key_file`?"),
-        ("price = { input = -1, output = 1 }", "`input` is no amount"),
-        ("price = { input = 1e3, output = 1 }", "`input` is no amount"),
+        ("price = { input = -1, output = 1 }", "`input` is not an amount"),
+        ("price = { input = 1e3, output = 1 }", "`input` is not an amount"),
         ("price = { input = 0x10, output = 1 }", "must be a price"),
-        ("price = { input = nan, output = 1 }", "`input` is no amount"),
+        ("price = { input = nan, output = 1 }", "`input` is not an amount"),
         ("price = { input = 0.0000000001, output = 1 }", "at most 9 decimals"),
         ("price = { input = 1 }", "has no `output`"),
         ("context = 0", "from 1 to"),
@@ -62,7 +63,7 @@ fn what_cannot_be_asked_is_refused() {
         ("options = [\"n\"]", "`n` is not an option"),
         ("options = [\"service_tier\"]", "`service_tier` is not an option"),
         ("options = [\"cache_control\"]", "`cache_control` is not an option"),
-        ("options = [\"a b\"]", "no option's name"),
+        ("options = [\"a b\"]", "not an option's name"),
         ("cache = 1", "true or false"),
     ] {
         refused(&model(line), &[words, "rewake.toml:"]);

@@ -4,44 +4,42 @@
 use rewake_bindings::hook;
 use rewake_core::canonical;
 use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{Changes, Decision, Fact, HookEvent, HookPin, HookVerdict, ToolPin};
+use rewake_core::fact::{Changes, Decision, HookEvent, HookPin, HookVerdict, ToolPin};
 use rewake_core::ids::{Digest, turn_name};
 use rewake_core::limits::{
     DETAIL_BYTES_MAX, HOOK_TEXT_CHARS_MAX, TITLE_CHARS_MAX, TOOL_INPUT_BYTES_MAX, cut, cut_chars,
 };
 use rewake_wire::{Actor, ActorType};
 
-use super::told::{Told, input};
+use super::payload::{HookPayload, input};
 use crate::calls::cut_parts;
 use crate::context::{Busy, SessionContext};
-use crate::event::{Port, Unrecorded};
 use rewake_sandbox::convert::parts_in;
-use rewake_sandbox::guest::{self, Ran};
+use rewake_sandbox::guest::{self, CallResult};
 use rewake_schema::Schema;
 
 /// A hook that is asked, its start committed.
-pub(super) struct Asked {
-    pub(super) hook: u32,
-    pub(super) start: u64,
-    pub(super) key: String,
-    pub(super) binding: Digest,
-    pub(super) place: Place,
-    pub(super) busy: Busy,
+pub(crate) struct Asked {
+    pub(crate) hook: u32,
+    pub(crate) start: u64,
+    pub(crate) key: String,
+    pub(crate) binding: Digest,
+    pub(crate) place: Place,
 }
 
-/// Asks one hook, and has its verdict recorded.
-pub(super) async fn ask(
+/// Asks one hook; returns its verdict, which comes last, and its log lines, as they are recorded.
+pub(crate) async fn ask(
     cx: &SessionContext,
-    port: &Port,
+    busy: &Busy,
     asked: Asked,
     turn: Option<u32>,
-    told: &Told,
-) -> Result<(u64, HookVerdict), Unrecorded> {
+    payload: &HookPayload,
+) -> Vec<Draft> {
     let pin = &cx.created.hooks[asked.hook as usize];
     let component = cx.component(pin.component);
     let mut verdict = HookVerdict::default();
     let mut drafts = Vec::new();
-    let answer = match input(cx, pin, turn, told) {
+    let answer = match input(cx, pin, turn, payload) {
         Err(why) => Err(why),
         Ok(input) => {
             let event = hook::Event {
@@ -52,15 +50,15 @@ pub(super) async fn ask(
                 input,
                 config: component.config.clone(),
             };
-            let sandbox = cx.sandbox(component, Some(asked.busy.clone()));
+            let sandbox = cx.sandbox(component, Some(busy.clone()));
             let way_out = cx.way_out(component);
-            let Ran { result, ms, logs, files, http, calls, used: _ } =
+            let CallResult { result, ms, logs, files, http, calls, used: _ } =
                 guest::call_hook(&cx.components, component, sandbox, way_out, pin.timeout_ms, &event).await;
             (verdict.ms, verdict.audit, verdict.http, verdict.calls) = (ms, files, http, calls);
             let logs = logs.into_fact(&component.full_name());
             drafts.extend(logs.map(|logs| Draft::system(asked.place, logs)));
             match result {
-                Ok(Ok(verdict)) => check(cx, pin, told, verdict),
+                Ok(Ok(verdict)) => check(cx, pin, payload, verdict),
                 Ok(Err(why)) => Err(why),
                 Err(broken) => Err(format!("{}: {}", broken.code, broken.detail)),
             }
@@ -79,21 +77,19 @@ pub(super) async fn ask(
         ..verdict
     };
     let actor = Actor::new(ActorType::Hook, component.full_name());
-    drafts.push(Draft::by(actor, asked.place, verdict.clone()));
-    let entries = port.record(drafts, false).await?;
-    let recorded = entries.iter().find(|entry| matches!(entry.fact, Fact::HookVerdict(_)));
-    Ok((recorded.map_or(0, |entry| entry.seq), verdict))
+    drafts.push(Draft::by(actor, asked.place, verdict));
+    drafts
 }
 
 /// What an answer may say to this event.
 fn check(
     cx: &SessionContext,
     pin: &HookPin,
-    told: &Told,
+    payload: &HookPayload,
     verdict: hook::Verdict,
 ) -> Result<HookVerdict, String> {
     let said = said(pin, verdict, cx.component(pin.component).limits.output_bytes_max)?;
-    if let (Some(input), Told::Tool { used }) = (&said.changes.input, told)
+    if let (Some(input), HookPayload::Tool { used }) = (&said.changes.input, payload)
         && let Some(tool) = cx.tool(&used.tool_name)
     {
         fits(tool, input)?;
@@ -180,7 +176,7 @@ fn check_input(input: &str) -> Result<(), String> {
     if input.trim_start().starts_with('{') {
         Ok(())
     } else {
-        Err("its `updated-input` is no JSON object, as the input of every tool is".into())
+        Err("its `updated-input` is not a JSON object, as the input of every tool is".into())
     }
 }
 

@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rewake_bindings::model::Request;
-use rewake_core::entry::{Draft, Place};
-use rewake_core::fact::{CallRetried, ModelCompleted, ModelOutcome, ModelStarted};
+use rewake_core::entry::{Draft, Entry};
+use rewake_core::fact::{CallRetried, ModelCompleted, ModelOutcome};
 use rewake_core::ids::Digest;
 use rewake_core::limits::{MODEL_RETRIES_MAX, cut};
 use rewake_core::money::Usd;
-use wasmtime::Result;
 
-use super::super::StepImports;
 use super::price::Terms;
 use crate::context::SessionContext;
+use crate::event::{DriverHandle, Unrecorded};
 use crate::live::Live;
+use crate::record::Facts;
 use crate::{PROJECT, journal_query};
 use rewake_models::{
     Attempt, Deltas, IMAGES_BYTES_MAX, Images, Question, Resolved, Way, backoff, named_images,
@@ -30,114 +30,89 @@ const ATTEMPTS_MAX: u32 = 10;
 /// Bytes of what a provider says against an attempt.
 const WHY_BYTES_MAX: usize = 1 << 10;
 
-/// A call that is announced in the journal, with its first attempt reserved.
-pub(super) struct Announced<'a> {
-    pub(super) place: Place,
-    pub(super) start: u64,
-    /// Attempts of earlier runs of the step, and what announced this run's first.
-    pub(super) attempt: u32,
+/// The attempts of a call whose start, or repeat, is in the journal.
+pub(super) struct Attempts<'a> {
+    pub(super) cx: &'a SessionContext,
+    pub(super) driver: &'a DriverHandle,
+    pub(super) start: &'a Entry,
     pub(super) request: &'a Request,
-    pub(super) started: &'a ModelStarted,
     pub(super) model: &'a Resolved,
     pub(super) terms: &'a Terms,
 }
 
-impl Announced<'_> {
-    /// Asks, and asks again, until something comes of it.
-    pub(super) async fn ask(mut self, imports: &mut StepImports) -> Result<ModelOutcome> {
+impl Attempts<'_> {
+    /// Asks, and asks again, until something comes of it. `attempt`: the number of the first attempt of this run of
+    /// the step. `committed`: what the session has spent or reserved.
+    pub(super) async fn ask(self, mut attempt: u32, committed: &mut Usd) -> Result<Facts, Unrecorded> {
         let since = Instant::now();
-        let cx = imports.cx.clone();
-        let is_first_run = self.attempt == 0;
+        let reserved = self.terms.reserved;
+        if attempt > 0 {
+            self.reset(attempt).await;
+        }
         let images = match self.model.way {
             Way::Script => Ok(Images::new()),
-            Way::Provider(_) => images(&cx, self.request, self.start).await,
+            Way::Provider(_) => images(self.cx, self.request, self.start.seq).await,
         };
         let mut tried = 0;
-        loop {
-            let attempt = match &images {
-                Ok(images) => self.attempt(imports, &cx, images).await,
+        let (outcome, cost) = loop {
+            let came = match &images {
+                Ok(images) => self.attempt(images, attempt).await,
                 Err(why) => Attempt::rejected(why.clone()),
             };
             tried += 1;
-            let (outcome, cost) = match attempt {
-                Attempt::Ended { outcome, bill } => (outcome, self.terms.cost(bill)),
+            let (why, after, cost) = match came {
+                Attempt::Ended { outcome, bill } => break (outcome, self.terms.cost(bill)),
                 Attempt::Again { why, after, bill } => {
-                    let cost = self.terms.cost(bill);
-                    match self.again(imports, &why, after, cost, tried, since).await? {
-                        None => continue,
-                        Some(outcome) => (outcome, cost),
-                    }
+                    (cut(&why, WHY_BYTES_MAX), after, self.terms.cost(bill))
                 }
             };
-            self.end(imports, &outcome, cost, since).await?;
-            // As in the fold: what the start names may be another model by now.
-            if let (ModelOutcome::Completion { usage, .. }, true) = (&outcome, is_first_run) {
-                imports.recorder.budget.asked.completed(self.started, usage.total());
+            let left = RETRYING_MAX.saturating_sub(since.elapsed());
+            let may = tried < ATTEMPTS_MAX && attempt < MODEL_RETRIES_MAX;
+            let Some(wait) = may.then(|| backoff::delay(tried - 1, after, left, jitter())).flatten() else {
+                break (ModelOutcome::Unavailable(given_up(&why, tried, since.elapsed(), after)), cost);
+            };
+            let spent = committed.minus(reserved).plus(cost);
+            if let Some(over) = self.terms.over(spent) {
+                break (over, cost);
             }
-            return Ok(outcome);
-        }
-    }
-
-    async fn attempt(&self, imports: &StepImports, cx: &SessionContext, images: &Images) -> Attempt {
-        let port = imports.recorder.port();
-        let script = cx.created.agent.script;
-        let question = Question { project: PROJECT, script, request: self.request, images };
-        let deltas = Deltas { sink: &port, start: self.start, attempt: self.attempt };
-        cx.models.attempt(self.model, &question, deltas).await
-    }
-
-    /// Waits, and announces another attempt; or says what comes of the call without one.
-    async fn again(
-        &mut self,
-        imports: &mut StepImports,
-        why: &str,
-        after: Option<Duration>,
-        cost: Usd,
-        tried: u32,
-        since: Instant,
-    ) -> Result<Option<ModelOutcome>> {
-        let why = cut(why, WHY_BYTES_MAX);
-        let left = RETRYING_MAX.saturating_sub(since.elapsed());
-        let may = tried < ATTEMPTS_MAX && self.attempt < MODEL_RETRIES_MAX;
-        let wait = may.then(|| backoff::delay(tried - 1, after, left, jitter())).flatten();
-        let Some(wait) = wait else {
-            return Ok(Some(ModelOutcome::Unavailable(given_up(&why, tried, since.elapsed(), after))));
+            attempt += 1;
+            self.again(attempt, why, cost, wait).await?;
+            *committed = spent.plus(reserved);
         };
-        let others = imports.recorder.budget.committed.minus(self.terms.reserved);
-        if let Some(over) = self.terms.over(others.plus(cost)) {
-            return Ok(Some(over));
-        }
-        let port = imports.recorder.port();
+        *committed = committed.minus(reserved).plus(cost);
+        let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let completed = ModelCompleted { start: self.start.seq, outcome, cost, ms };
+        Ok(Facts { durable: false, ..Draft::agent(self.start.place, completed).into() })
+    }
+
+    async fn attempt(&self, images: &Images, attempt: u32) -> Attempt {
+        let script = self.cx.created.agent.script;
+        let question = Question { project: PROJECT, script, request: self.request, images };
+        let deltas = Deltas { sink: self.driver, start: self.start.seq, attempt };
+        self.cx.models.attempt(self.model, &question, deltas).await
+    }
+
+    /// Waits, and announces another attempt.
+    async fn again(&self, n: u32, why: String, cost: Usd, wait: Duration) -> Result<(), Unrecorded> {
         let line =
             format!("the model does not answer for now, and is asked again in {} s: {why}", wait.as_secs());
-        port.show(Live::Activity(line)).await;
+        self.driver.show(Live::Activity(line)).await;
         tokio::time::sleep(wait).await;
         let reserved = self.terms.reserved;
-        let retried = CallRetried { start: self.start, n: self.attempt + 1, why: Some(why), cost, reserved };
-        imports.recorder.record(self.place, vec![Draft::system(self.place, retried)], true).await?;
-        imports.recorder.budget.next(reserved, cost, reserved);
-        self.attempt += 1;
-        port.show(Live::DeltaReset { start: self.start, attempt: self.attempt }).await;
-        Ok(None)
+        let retried = CallRetried { start: self.start.seq, n, why: Some(why), cost, reserved };
+        self.driver.record(vec![Draft::system(self.start.place, retried)], true).await?;
+        self.reset(n).await;
+        Ok(())
     }
 
-    async fn end(
-        &self,
-        imports: &mut StepImports,
-        outcome: &ModelOutcome,
-        cost: Usd,
-        since: Instant,
-    ) -> Result<()> {
-        let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let completed = ModelCompleted { start: self.start, outcome: outcome.clone(), cost, ms };
-        imports.recorder.record(self.place, vec![Draft::agent(self.place, completed)], false).await?;
-        imports.recorder.budget.next(self.terms.reserved, cost, Usd::ZERO);
-        Ok(())
+    /// Has followers discard what they were shown of earlier attempts.
+    async fn reset(&self, attempt: u32) {
+        self.driver.show(Live::DeltaReset { start: self.start.seq, attempt }).await;
     }
 }
 
 /// The images that a request names by digest, if an event of the session up to `head` names them too.
-async fn images(cx: &SessionContext, request: &Request, head: u64) -> std::result::Result<Images, String> {
+async fn images(cx: &SessionContext, request: &Request, head: u64) -> Result<Images, String> {
     let (mut images, mut bytes) = (Images::new(), 0);
     let named: BTreeSet<&str> = named_images(request).collect();
     for name in named {

@@ -7,7 +7,7 @@
 //! (roles, tags, its own words about tools) is bounded by a constant for each thing that it is put around. Options
 //! can hold text, such as the schema of an answer, and count with every request. Bytes are several times what a text
 //! really is in tokens, which would make long conversations look unaffordable; so where the provider has counted
-//! the request of before, and this one begins with it, its count stands for that part: messages are tokenized
+//! the request from before, and this one begins with it, its count stands for that part: messages are tokenized
 //! each for itself, so what is appended does not change what is before it. The answer's tokens are counted
 //! in, because reasoning that is sent back may stand in the request as less than it was. An image that is named by
 //! its digest was maybe not there to be shown when the request was counted, so it counts again each time.

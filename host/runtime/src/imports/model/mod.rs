@@ -5,21 +5,29 @@ mod attempts;
 mod bound;
 mod price;
 
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rewake_bindings::ModelImports;
 use rewake_bindings::model::{self, Request};
 use rewake_core::difference::Difference;
-use rewake_core::entry::{Draft, Place};
+use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
 use rewake_core::money::Usd;
 use rewake_core::replay::Recorded;
+use rewake_store::Blob;
 use wasmtime::Result;
 
-use self::attempts::Announced;
+use self::attempts::Attempts;
 use self::price::Terms;
 use super::{StepImports, apart};
 use crate::PROJECT;
-use crate::live::Live;
+use crate::budget::Budget;
+use crate::context::SessionContext;
+use crate::event::{DriverHandle, Unrecorded};
+use crate::record::{Call, Facts, Recorder};
 use rewake_models::Resolved;
 use rewake_models::request_store::{self, Pieces};
 use rewake_sandbox::convert::{model_out, request_digest};
@@ -31,43 +39,53 @@ const MODEL_NAME_BYTES_MAX: usize = 256;
 /// What the guest is told.
 type Answer = std::result::Result<model::Completion, model::Error>;
 
-pub(super) async fn complete(imports: &mut StepImports, request: Request) -> Result<Answer> {
+impl ModelImports for StepImports {
+    fn complete(&mut self, request: Request) -> BoxFuture<'_, Result<Answer>> {
+        Box::pin(complete(self, request))
+    }
+}
+
+async fn complete(imports: &mut StepImports, request: Request) -> Result<Answer> {
     if let Some(name) = request.model.as_ref().filter(|name| name.len() > MODEL_NAME_BYTES_MAX) {
         imports.recorder.count(FUNCTION);
         return Ok(Err(model::Error::Rejected(format!("there is no model {:?}", cut(name, 100)))));
     }
     let digest = request_digest(&request);
-    let (place, recorded) = imports.recorder.begin(FUNCTION)?;
-    match &recorded {
-        None => {
-            let call = Call::new(imports, &request, digest, place);
-            call.first(imports).await
-        }
-        Some(recorded) => {
-            let start = claim(imports, recorded, &request, digest).await?;
-            if let Some(end) = recorded.ended(0) {
-                return Ok(ended(&end.fact));
-            }
-            let call = Call::new(imports, &request, digest, place);
-            call.again(imports, start, recorded).await
-        }
-    }
+    let call = Complete { cx: imports.cx.clone(), request, digest, is_new: false, asking: None };
+    let (call, end) = imports.recorder.run(call).await?;
+    call.count(&mut imports.recorder, &end.fact);
+    Ok(match &end.fact {
+        Fact::ModelCompleted(completed) => model_out(&completed.outcome),
+        _ => Err(model::Error::Unavailable(
+            "the host died each time the model was asked; it is not asked again".into(),
+        )),
+    })
 }
 
-/// One call, before anything of it is sent.
-struct Call<'a> {
-    place: Place,
-    request: &'a Request,
-    pieces: Pieces,
+struct Complete {
+    cx: Arc<SessionContext>,
+    request: Request,
+    digest: Digest,
+    /// Nothing of it was recorded before this run of the step.
+    is_new: bool,
+    /// How the model is asked, unless the call's end is recorded.
+    asking: Option<Asking>,
+}
+
+/// What asking a model takes, once it is known that it has to be asked.
+struct Asking {
     started: ModelStarted,
-    /// The model and what asking it can cost; or what comes of a call that cannot be made.
+    /// The model and what asking it can cost; or what comes of a call that is not made.
     model: std::result::Result<(Resolved, Terms), ModelOutcome>,
+    /// What the session has spent or reserved, this call included.
+    committed: Usd,
 }
 
-impl<'a> Call<'a> {
-    fn new(imports: &StepImports, request: &'a Request, digest: Digest, place: Place) -> Call<'a> {
-        let (cx, budget) = (&imports.cx, &imports.recorder.budget);
-        let asked = &budget.asked;
+impl Asking {
+    /// The request is cut into pieces, which are the blobs that its start names. What could pass the cap is not made.
+    fn new(call: &Complete, budget: &Budget) -> (Asking, Vec<Blob>) {
+        let Complete { cx, request, digest, .. } = call;
+        let Budget { committed, max_usd, asked } = budget;
         let agent = &cx.created.agent;
         let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
         let resolved = cx.models.resolve(&cx.rules, &name).map_err(ModelOutcome::Rejected);
@@ -75,7 +93,7 @@ impl<'a> Call<'a> {
         let mut started = ModelStarted {
             model: name,
             provider: resolved.as_ref().ok().and_then(|model| model.provider.clone()),
-            request: digest,
+            request: *digest,
             messages: u32::try_from(request.messages.len()).unwrap_or(u32::MAX),
             stored: Some(pieces.stored),
             reserved: Usd::ZERO,
@@ -85,129 +103,117 @@ impl<'a> Call<'a> {
         let model = resolved.and_then(|model| {
             let tokens = (input, u64::from(request.max_tokens.unwrap_or(model.output_tokens_max)));
             let is_scripted = model.provider.is_none();
-            let terms = Terms::new(&started.model, model.price, is_scripted, budget.max_usd, tokens)?;
-            Ok((model, terms))
+            let terms = Terms::new(&started.model, model.price, is_scripted, *max_usd, tokens)?;
+            terms.over(*committed).map_or(Ok((model, terms)), Err)
         });
         if let Ok((_, terms)) = &model {
             started.reserved = terms.reserved;
         }
-        Call { place, request, pieces, started, model }
+        let committed = committed.plus(started.reserved);
+        (Asking { started, model, committed }, pieces.blobs)
+    }
+}
+
+impl Complete {
+    /// Counts the call in what the step knows of the session's money and requests. As in the fold: a call of an
+    /// earlier run is counted there, and what its start names may be another model by now.
+    fn count(self, recorder: &mut Recorder, end: &Fact) {
+        let Some(Asking { started, committed, .. }) = self.asking else { return };
+        recorder.budget.committed = committed;
+        if !self.is_new {
+            return;
+        }
+        recorder.budget.asked.started(&started);
+        if let Fact::ModelCompleted(ModelCompleted {
+            outcome: ModelOutcome::Completion { usage, .. }, ..
+        }) = end
+        {
+            recorder.budget.asked.completed(&started, usage.total());
+        }
+    }
+}
+
+impl Call for Complete {
+    fn function(&self) -> &'static str {
+        FUNCTION
     }
 
-    /// Nothing of it is recorded.
-    async fn first(mut self, imports: &mut StepImports) -> Result<Answer> {
-        let committed = imports.recorder.budget.committed;
-        let blobs = std::mem::take(&mut self.pieces.blobs);
-        let model = may_ask(&self.model, committed);
-        if model.is_err() {
-            self.started.reserved = Usd::ZERO;
+    async fn compare(&self, _: Place, recorded: &Recorded) -> std::result::Result<(), (u64, Difference)> {
+        let Some((seq, Fact::ModelStarted(started))) = recorded.first().map(|entry| (entry.seq, &entry.fact))
+        else {
+            return Ok(());
+        };
+        if started.request == self.digest {
+            return Ok(());
         }
+        let (store, of, asked) = (self.cx.store.clone(), started.clone(), self.request.clone());
+        let kept =
+            apart(async move { request_store::difference(store.as_ref(), PROJECT, seq, &of, &asked).await })
+                .await;
+        let shown = |digest: Digest| format!("of digest {digest}");
+        let whole = || Difference {
+            path: "request".to_owned(),
+            expected: shown(started.request),
+            got: shown(self.digest),
+        };
+        Err((seq, kept.ok().flatten().unwrap_or_else(whole)))
+    }
+
+    async fn start(&mut self, recorder: &mut Recorder, place: Place, _: &Recorded) -> Result<Facts> {
+        let (asking, blobs) = Asking::new(self, &recorder.budget);
         // What is not sent need not be on the disk before its end: they share a commit.
-        let started = vec![Draft::agent(self.place, self.started.clone())];
-        let entries = imports.recorder.record_with(self.place, started, blobs, model.is_ok()).await?;
-        imports.recorder.budget.asked.started(&self.started);
-        let start = entries[0].seq;
-        match model {
-            Err(outcome) => self.not_sent(imports, start, outcome, Usd::ZERO).await,
-            Ok(model) => {
-                imports.recorder.budget.next(Usd::ZERO, Usd::ZERO, self.started.reserved);
-                self.ask(imports, start, 0, model).await
+        let durable = asking.model.is_ok();
+        let drafts = vec![Draft::agent(place, asking.started.clone())];
+        (self.is_new, self.asking) = (true, Some(asking));
+        Ok(Facts { drafts, blobs, durable, busy: None })
+    }
+
+    /// Its host died in it: it is made again, and nobody knows what that attempt cost. So it counts whole, and stays
+    /// committed.
+    fn again(
+        &mut self,
+        recorder: &Recorder,
+        recorded: &Recorded,
+        start: &Entry,
+        attempt: Option<u32>,
+    ) -> Facts {
+        let Some(n) = attempt else { return self.lost(start).into() };
+        let (asking, _) = Asking::new(self, &recorder.budget);
+        let (cost, reserved) = (recorded.reserved(), asking.started.reserved);
+        let facts = match &asking.model {
+            Ok(_) => {
+                let retried = CallRetried { start: start.seq, n, why: None, cost, reserved };
+                Draft::system(start.place, retried).into()
+            }
+            Err(outcome) => not_sent(start, outcome.clone(), cost),
+        };
+        self.asking = Some(asking);
+        facts
+    }
+
+    fn lost(&self, start: &Entry) -> Draft {
+        Draft::system(start.place, ModelLost::new(start.seq, Lost::Limit))
+    }
+
+    async fn perform(
+        &mut self,
+        driver: &DriverHandle,
+        start: &Entry,
+        attempt: u32,
+    ) -> std::result::Result<Facts, Unrecorded> {
+        let Some(asking) = &mut self.asking else { return Err(Unrecorded::Dropped) };
+        match &asking.model {
+            Err(outcome) => Ok(not_sent(start, outcome.clone(), Usd::ZERO)),
+            Ok((model, terms)) => {
+                let attempts = Attempts { cx: &self.cx, driver, start, request: &self.request, model, terms };
+                attempts.ask(attempt, &mut asking.committed).await
             }
         }
     }
-
-    /// Its host died in it: it is made again, and what that attempt cost nobody knows.
-    async fn again(self, imports: &mut StepImports, start: u64, recorded: &Recorded) -> Result<Answer> {
-        let place = self.place;
-        let Some(n) = imports.recorder.next_try(start) else {
-            let lost = Draft::system(place, ModelLost::new(start, Lost::Limit));
-            imports.recorder.record(place, vec![lost], true).await?;
-            return Ok(Err(unknown()));
-        };
-        let cost = recorded.reserved();
-        // What died counts whole, so it stays committed.
-        let model = match may_ask(&self.model, imports.recorder.budget.committed) {
-            Ok(model) => model,
-            Err(outcome) => return self.not_sent(imports, start, outcome, cost).await,
-        };
-        let reserved = model.1.reserved;
-        let retried = CallRetried { start, n, why: None, cost, reserved };
-        imports.recorder.record(place, vec![Draft::system(place, retried)], true).await?;
-        imports.recorder.budget.next(cost, cost, reserved);
-        imports.recorder.port().show(Live::DeltaReset { start, attempt: n }).await;
-        self.ask(imports, start, n, model).await
-    }
-
-    async fn ask(
-        &self,
-        imports: &mut StepImports,
-        start: u64,
-        attempt: u32,
-        (model, terms): &(Resolved, Terms),
-    ) -> Result<Answer> {
-        let Call { place, request, started, .. } = self;
-        let call = Announced { place: *place, start, attempt, request, started, model, terms };
-        let outcome = call.ask(imports).await?;
-        Ok(model_out(&outcome))
-    }
-
-    /// Records what comes of a call that is not made, or not again.
-    async fn not_sent(
-        &self,
-        imports: &mut StepImports,
-        start: u64,
-        outcome: ModelOutcome,
-        cost: Usd,
-    ) -> Result<Answer> {
-        let answer = model_out(&outcome);
-        let completed = ModelCompleted { start, outcome, cost, ms: 0 };
-        imports.recorder.record(self.place, vec![Draft::agent(self.place, completed)], false).await?;
-        Ok(answer)
-    }
 }
 
-/// The model, if it may be asked where so much is spent or reserved; else what comes of the call.
-fn may_ask(
-    model: &std::result::Result<(Resolved, Terms), ModelOutcome>,
-    committed: Usd,
-) -> std::result::Result<&(Resolved, Terms), ModelOutcome> {
-    let model = model.as_ref().map_err(ModelOutcome::clone)?;
-    model.1.over(committed).map_or(Ok(model), Err)
-}
-
-/// Compares what is asked with what is recorded; returns the start's seq.
-async fn claim(
-    imports: &mut StepImports,
-    recorded: &Recorded,
-    request: &Request,
-    digest: Digest,
-) -> Result<u64> {
-    match recorded.first().map(|entry| (entry.seq, &entry.fact)) {
-        Some((seq, Fact::ModelStarted(started))) if started.request == digest => Ok(seq),
-        Some((seq, Fact::ModelStarted(started))) => {
-            let (store, of, asked) = (imports.cx.store.clone(), started.clone(), request.clone());
-            let read =
-                async move { request_store::difference(store.as_ref(), PROJECT, seq, &of, &asked).await };
-            let kept = apart(read).await?;
-            let shown = |digest: Digest| format!("of digest {digest}");
-            let difference = kept.unwrap_or_else(|| Difference {
-                path: "request".to_owned(),
-                expected: shown(started.request),
-                got: shown(digest),
-            });
-            Err(imports.recorder.differs(seq, FUNCTION, difference))
-        }
-        _ => Err(imports.recorder.another_call(recorded.seq(), FUNCTION)),
-    }
-}
-
-fn ended(fact: &Fact) -> Answer {
-    match fact {
-        Fact::ModelCompleted(completed) => model_out(&completed.outcome),
-        _ => Err(unknown()),
-    }
-}
-
-fn unknown() -> model::Error {
-    model::Error::Unavailable("the host died each time the model was asked; it is not asked again".into())
+/// What comes of a call that is not made, or not again.
+fn not_sent(start: &Entry, outcome: ModelOutcome, cost: Usd) -> Facts {
+    let completed = ModelCompleted { start: start.seq, outcome, cost, ms: 0 };
+    Facts { durable: false, ..Draft::agent(start.place, completed).into() }
 }

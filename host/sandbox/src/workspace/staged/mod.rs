@@ -1,5 +1,5 @@
-//! An import into a workspace: made beside it, announced by whoever asks for it, and put in its place. Whatever
-//! is cut off, [`settle`] takes up again; two that do so at once do it once. Knows files, and of the journal only
+//! An import into a workspace: made beside it, announced by anyone who asks for it, and put in its place. Whatever
+//! is cut off, [`settle`] loads again; two that do so at once do it once. Knows files, and of the journal only
 //! what it is told.
 
 use std::collections::BTreeSet;
@@ -200,7 +200,7 @@ impl Staged {
 /// of any. `announced` is its tree; none, if a load has seen to it since. For who holds the session.
 ///
 /// # Errors
-/// If something cannot be moved: the session must then not be taken up.
+/// If something cannot be moved: the session must then not be loaded.
 pub fn settle(data: &Path, session: &SessionId, announced: Option<Digest>) -> Result<(), WorkspaceError> {
     let parent = imports(data, session);
     let io = |source| WorkspaceError::Io { path: parent.clone(), source };
@@ -226,7 +226,7 @@ pub fn settle(data: &Path, session: &SessionId, announced: Option<Digest>) -> Re
 }
 
 /// Whether what is made in a folder is what was announced. What cannot be read may still be that: then the
-/// session waits for whoever mends it, and nothing is removed.
+/// session waits for whoever fixes it, and nothing is removed.
 fn is_whole(folder: &Path, announced: Digest) -> io::Result<bool> {
     let new = folder.join(TREE);
     Ok(is_there(&new) && baseline::digest(&baseline::scan(&new)?) == announced)

@@ -15,7 +15,7 @@ use crate::ports::{Inbox as _, Journal as _, Sessions as _, Snapshot, Snapshots 
 use crate::sqlite::{OpenOptions as Options, SqliteStore};
 use crate::tamper::{FRAME_BYTES, LOG_HEAD_BYTES, PAGE_BYTES, Tamper, log_transactions};
 
-/// A copy of a file in use and of its log, made by another process: closing a handle here would let go of locks.
+/// A copy of a file in use and of its log, made by another process: closing a handle here would release locks.
 fn copy(place: &Place, name: &str) -> PathBuf {
     let copy = place.folder.path().join(name);
     let copied = Process::new("cp").arg("-r").arg(place.path().parent().unwrap()).arg(&copy).status();

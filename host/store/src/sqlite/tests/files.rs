@@ -43,7 +43,7 @@ async fn what_was_answered_is_there_after_a_crash() {
     let store = place.open().await;
     let mut tale = told(&store, "ses_one", 30).await;
     // As the files are at this moment, with nobody having closed anything. Another process copies them:
-    // one that opened and closed the file in this process would let go of SQLite's locks.
+    // one that opened and closed the file in this process would release SQLite's locks.
     let copy = place.folder.path().join("copy");
     let copied = Command::new("cp").arg("-r").arg(place.path().parent().unwrap()).arg(&copy).status();
     assert!(copied.unwrap().success());

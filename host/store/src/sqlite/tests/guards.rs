@@ -1,4 +1,4 @@
-//! What the storage refuses, whoever asks (journal.md R0).
+//! What the storage refuses, anyone who asks (journal.md R0).
 
 use rusqlite::Connection;
 

@@ -113,7 +113,7 @@ fn a_text_that_is_everywhere_is_not_counted_to_the_end() {
     assert!(answer.is_err_and(|error| error.message().contains("would have 20000000 bytes")));
 }
 
-/// Looking for the end of the line anew at each place would take hours.
+/// Looking for the end of the line again at each place would take hours.
 #[test]
 fn many_places_on_one_long_line_are_replaced_at_once() {
     let (answer, now) = edited(&"xy".repeat(1_000_000), "x", "z", true);
@@ -131,7 +131,7 @@ fn what_is_no_text_or_not_there_is_explained() {
         crate::edit::edit(dir.path(), &args).expect_err(path).message().to_owned()
     };
     assert_eq!(message("x"), "there is no `x` in the workspace");
-    assert_eq!(message("bytes"), "`bytes` is no text in UTF-8: it cannot be edited");
+    assert_eq!(message("bytes"), "`bytes` is not text in UTF-8: it cannot be edited");
     assert_eq!(message("folder"), "`folder` is a directory, not a file");
     assert!(message("../x").contains("leads out of the workspace"));
 }

@@ -22,7 +22,7 @@ impl World {
         }
     }
 
-    /// Opens a turn, or goes on with the one that waits; returns its next step's number.
+    /// Opens a turn, or continues with the one that waits; returns its next step's number.
     pub(super) fn begin_turn(&mut self, input: &Input) -> u32 {
         if self.steps.is_none() {
             self.turns += 1;
