@@ -13,13 +13,14 @@ use rewake_bindings::{
 };
 use rewake_core::fact::{ComponentPin, Ending, FileAudit, GuestLimits, HttpUse, PluginKind};
 use rewake_core::limits::{DETAIL_BYTES_MAX, cut};
-use rewake_wasi::{CLOCK_RESOLUTION_NS, FileAnswer, FileUse, WasiHost, coarse_ns};
+use rewake_wasi::{CLOCK_RESOLUTION_NS, FileUse, WasiHost, coarse_ns};
+use rewake_wire::entry::FileAnswer;
 use tracing::warn;
 use wasmtime::{Engine, Store, Trap};
 
 use crate::components::{Components, Ready, kind_of};
 use crate::engine::YIELD_FUEL;
-use crate::files::{Auditor, op_in};
+use crate::file_audit::Auditor;
 use crate::host_calls::HostCalls;
 use crate::http_client::{Requests, WayOut};
 use crate::logs::Logs;
@@ -160,7 +161,7 @@ impl WasiHost for Plain {
         may_change: bool,
         live: BoxFuture<'a, wasmtime::Result<FileAnswer>>,
     ) -> BoxFuture<'a, wasmtime::Result<FileAnswer>> {
-        self.calls.count(op_in(asked.op).function());
+        self.calls.count(asked.op.function());
         Box::pin(async move {
             if may_change {
                 self.requests.until_held().await;

@@ -10,7 +10,7 @@ mod component_cache;
 pub mod components;
 pub mod convert;
 pub mod engine;
-pub mod files;
+mod file_audit;
 pub mod guest;
 pub mod host_calls;
 pub mod http_client;

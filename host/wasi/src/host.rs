@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use wasmtime::{Result, bail};
 
-use crate::files::{FileAnswer, FileUse};
+use rewake_wire::entry::FileAnswer;
+
+use crate::files::FileUse;
 
 /// The host's side of WASI.
 ///

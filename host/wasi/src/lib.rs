@@ -17,9 +17,7 @@ use wasmtime_wasi::WasiView;
 
 pub use ambient::Ambient;
 pub use clocks::{CLOCK_RESOLUTION_NS, coarse_ns};
-pub use files::{
-    Access, DEPTH_MAX, FileAnswer, FileKind, FileOp, FileStat, FileUse, Files, Mount, Opened, Quota, Volume,
-};
+pub use files::{Access, DEPTH_MAX, FileUse, Files, Mount, Opened, Quota, Volume};
 pub use host::WasiHost;
 pub use pace::Pace;
 

@@ -2,6 +2,8 @@
 //! Serde types only; they hold no rules and know neither journal nor HTTP.
 
 mod content;
+#[cfg(feature = "entries")]
+pub mod entry;
 mod event;
 mod session;
 

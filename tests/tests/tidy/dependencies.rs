@@ -110,7 +110,7 @@ const EDGES: [(&str, &[&str]); 21] = [
     ("rewake-egress", &["rewake-core"]),
     ("rewake-schema", &["rewake-core"]),
     ("rewake-toml", &["rewake-core", "rewake-text"]),
-    ("rewake-wasi", &[]),
+    ("rewake-wasi", &["rewake-wire"]),
     ("rewake-bindings", &["rewake-wasi"]),
     ("rewake-store", &["rewake-core", "rewake-wire"]),
     ("rewake-core", &["rewake-wire"]),

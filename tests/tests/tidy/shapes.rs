@@ -11,7 +11,7 @@ use serde::ser;
 use syn::{Fields, Item, Meta};
 
 /// Where what an entry can say is declared.
-pub(crate) const SOURCES: [&str; 15] = [
+pub(crate) const SOURCES: [&str; 16] = [
     "host/core/src/fact/call.rs",
     "host/core/src/fact/command.rs",
     "host/core/src/fact/file.rs",
@@ -27,6 +27,7 @@ pub(crate) const SOURCES: [&str; 15] = [
     "host/core/src/fact/workspace.rs",
     "host/core/src/grant.rs",
     "sdk/wire/src/content.rs",
+    "sdk/wire/src/entry/file.rs",
 ];
 
 /// What is seen: a type, and a variant or a field of it, by their names in journals.

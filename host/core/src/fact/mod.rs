@@ -15,6 +15,7 @@ mod step;
 mod turn;
 mod workspace;
 
+pub use rewake_wire::entry::{FileAnswer, FileKind, FileObserved, FileOp, FileStat};
 use serde::{Deserialize, Serialize};
 
 pub use call::{
@@ -25,7 +26,7 @@ pub use command::{
     CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, UserAnswer, UserInterrupt, UserMessage,
     UserStop,
 };
-pub use file::{FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileUsed};
+pub use file::{FileAudit, FileUsed};
 pub use grants::GrantsNarrowed;
 pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
 pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rewake_wire::entry::FileObserved;
 use rewake_wire::{Part, Sender};
 use serde::{Deserialize, Serialize};
 
-use super::file::FileObserved;
 use super::question::Question;
 use crate::ids::{Digest, Seed, Timestamp};
 

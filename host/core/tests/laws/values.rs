@@ -6,8 +6,8 @@ use rewake_core::command::Command;
 use rewake_core::effect::Effect;
 use rewake_core::entry::{Draft, Place};
 use rewake_core::fact::{
-    Custom, FileAnswer, FileAudit, FileKind, FileObserved, FileOp, HookEvent, HookVerdict, ModelStarted,
-    PluginKind, Stored,
+    Custom, FileAnswer, FileAudit, FileKind, FileObserved, FileOp, FileStat, HookEvent, HookVerdict,
+    ModelStarted, PluginKind, Stored,
 };
 use rewake_core::grant::{Access, FsGrant, FsSource, Grants, HttpGrant, Scheme};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
@@ -240,12 +240,8 @@ fn amounts_add_up_and_never_go_below_nothing() {
 
 #[test]
 fn a_file_s_use_weighs_about_what_it_takes() {
-    let stat = FileAnswer::Stat {
-        kind: FileKind::Directory,
-        links: 2,
-        size: 1 << 40,
-        times: [Some((1_764_417_600, 999_999_999)); 3],
-    };
+    let times = [Some((1_764_417_600, 999_999_999)); 3];
+    let stat = FileAnswer::Stat(FileStat { kind: FileKind::Directory, links: 2, size: 1 << 40, times });
     let long = "n".repeat(200);
     let names: Vec<_> = (0..50).map(|n| (FileKind::Directory, format!("{long}{n}"))).collect();
     for answer in [

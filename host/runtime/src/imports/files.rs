@@ -3,12 +3,11 @@
 
 use futures_util::future::BoxFuture;
 use rewake_core::difference::Difference;
-use rewake_core::fact::Observed;
-use rewake_wasi::{FileAnswer, FileUse};
+use rewake_core::fact::{FileAnswer, FileObserved, Observed};
+use rewake_wasi::FileUse;
 use wasmtime::Result;
 
 use crate::record::{Recorder, misfit};
-use rewake_sandbox::files::{answer_out, observed_in, op_in};
 
 /// Bytes of observations that wait for the next call; more are written without one.
 const PENDING_BYTES_MAX: usize = 1 << 20;
@@ -18,7 +17,7 @@ pub(super) async fn use_file(
     asked: &FileUse,
     live: BoxFuture<'_, Result<FileAnswer>>,
 ) -> Result<FileAnswer> {
-    let op = op_in(asked.op);
+    let op = asked.op;
     let replayed = |recorded| {
         let Observed::File(before) = recorded else { return Err(misfit(&recorded)) };
         for (field, before, now) in [
@@ -31,11 +30,12 @@ pub(super) async fn use_file(
                 return Err(Difference { path, expected, got });
             }
         }
-        Ok(answer_out(op, before.answer))
+        Ok(before.answer)
     };
     let live = async |_: &mut Recorder| {
         let answer = live.await?;
-        Ok((Observed::File(observed_in(asked, &answer)), answer))
+        let FileUse { op, path, to, detail, content: _ } = asked.clone();
+        Ok((Observed::File(FileObserved { op, path, to, detail, answer: answer.clone() }), answer))
     };
     let answer = recorder.observe(op.function(), replayed, live).await?;
     if recorder.pending_bytes() > PENDING_BYTES_MAX {

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rewake_bindings::{LogImports, log};
-use rewake_wasi::{FileAnswer, FileUse, WasiHost};
+use rewake_wasi::{FileUse, WasiHost};
+use rewake_wire::entry::FileAnswer;
 use wasmtime::Result;
 
 use crate::context::SessionContext;

@@ -17,12 +17,12 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 
+use rewake_wire::entry::{FileAnswer, FileKind, FileOp, FileStat};
+
 use super::Access;
 use super::disk::{How, NAME_BYTES, Node, READ_BYTES_MAX};
 use super::streams::{Failure, FileStream};
-use super::{
-    Fd, FileAnswer, FileKind, FileOp, FileStat, FileUse, Files, Live, NAMES_BYTES_MAX, bounded, done, misfit,
-};
+use super::{Fd, FileUse, Files, Live, NAMES_BYTES_MAX, bounded, done, misfit};
 
 /// The names of a directory that are not read yet.
 struct Names {
@@ -244,12 +244,12 @@ impl HostDescriptor for Files<'_> {
     async fn read(&mut self, fd: Fd, length: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
         let length = length.min(READ_BYTES_MAX);
         let (node, asked) = self.on(&fd, FileOp::Read, format!("{offset}+{length}"))?;
-        match self.ask(asked, move || node.read(offset, length)).await? {
-            FileAnswer::Bytes(bytes) => {
+        match self.ask(asked, move || node.read(offset, length)).await?.into_bytes() {
+            Ok(bytes) => {
                 let is_end = bytes.is_empty();
                 Ok((bytes, is_end))
             }
-            other => misfit(FileOp::Read, &other),
+            Err(other) => misfit(FileOp::Read, &other),
         }
     }
 
@@ -334,7 +334,7 @@ impl HostDescriptor for Files<'_> {
         let new = node.clone();
         let may_change = how.create || how.truncate;
         match self.ask_whether(asked, may_change, move || parent.open(&path, &new)).await? {
-            FileAnswer::Opened { directory } => {
+            FileAnswer::Opened(directory) => {
                 node.set_directory(directory);
                 self.push(node).map_err(FsError::trap)
             }

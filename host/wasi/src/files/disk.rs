@@ -17,10 +17,12 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
+use rewake_wire::entry::{FileAnswer, FileKind, FileStat};
+
+use super::Live;
 use super::slots::Slot;
 use super::tree::{self, DEPTH_MAX, Inode, inode};
 use super::volume::{Changing, Volume};
-use super::{FileAnswer, FileKind, FileStat, Live};
 use crate::clocks::CLOCK_RESOLUTION_NS;
 
 /// Bytes of one read.
@@ -176,7 +178,7 @@ impl Node {
         let directory = matches!(handle, Handle::Directory(..));
         // A new node is nobody else's yet.
         let _ = new.handle.set(handle);
-        Ok(FileAnswer::Opened { directory })
+        Ok(FileAnswer::Opened(directory))
     }
 
     pub(super) fn stat(&self) -> Live {
@@ -223,7 +225,7 @@ impl Node {
             }
         };
         bytes.truncate(count);
-        Ok(FileAnswer::Bytes(bytes))
+        Ok(FileAnswer::read(bytes))
     }
 
     /// Writes at an offset, or at the end.

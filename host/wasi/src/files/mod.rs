@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use rewake_wire::entry::{FileAnswer, FileOp};
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime::{Result, bail, format_err};
 use wasmtime_wasi::filesystem::Descriptor;
@@ -45,55 +46,28 @@ const PATH_BYTES_MAX: usize = 4096;
 /// Bytes of names in the listings that one instance has not read to their ends.
 const NAMES_BYTES_MAX: usize = 32 << 20;
 
-/// What can be done with files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the function of wasi:filesystem/types with that name")]
-pub enum FileOp {
-    Open,
-    Stat,
-    StatAt,
-    Read,
-    ReadDirectory,
-    ReadLink,
-    Hash,
-    HashAt,
-    IsSame,
-    Write,
-    SetSize,
-    SetTimes,
-    Sync,
-    CreateDirectory,
-    RemoveDirectory,
-    Rename,
-    Unlink,
-    Symlink,
-    Link,
-}
-
-impl FileOp {
-    /// Whether something may be changed by it, however it is asked for; opening is for who opens to say.
-    fn changes(self) -> bool {
-        match self {
-            FileOp::Write
-            | FileOp::SetSize
-            | FileOp::SetTimes
-            | FileOp::CreateDirectory
-            | FileOp::RemoveDirectory
-            | FileOp::Rename
-            | FileOp::Unlink
-            | FileOp::Symlink
-            | FileOp::Link => true,
-            FileOp::Open
-            | FileOp::Stat
-            | FileOp::StatAt
-            | FileOp::Read
-            | FileOp::ReadDirectory
-            | FileOp::ReadLink
-            | FileOp::Hash
-            | FileOp::HashAt
-            | FileOp::IsSame
-            | FileOp::Sync => false,
-        }
+/// Whether something may be changed by it, however it is asked for; opening is for who opens to say.
+fn changes(op: FileOp) -> bool {
+    match op {
+        FileOp::Write
+        | FileOp::SetSize
+        | FileOp::SetTimes
+        | FileOp::CreateDirectory
+        | FileOp::RemoveDirectory
+        | FileOp::Rename
+        | FileOp::Unlink
+        | FileOp::Symlink
+        | FileOp::Link => true,
+        FileOp::Open
+        | FileOp::Stat
+        | FileOp::StatAt
+        | FileOp::Read
+        | FileOp::ReadDirectory
+        | FileOp::ReadLink
+        | FileOp::Hash
+        | FileOp::HashAt
+        | FileOp::IsSame
+        | FileOp::Sync => false,
     }
 }
 
@@ -110,60 +84,6 @@ pub struct FileUse {
     pub detail: String,
     /// The bytes that are written.
     pub content: Bytes,
-}
-
-/// What came of a use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileAnswer {
-    /// It is done.
-    Done,
-    /// It is open: a directory, or a file.
-    Opened {
-        /// Whether it is a directory.
-        directory: bool,
-    },
-    /// What it is.
-    Stat(FileStat),
-    /// What was read; nothing at the end of the file.
-    Bytes(Vec<u8>),
-    /// So many bytes were written.
-    Written(u64),
-    /// The names in a directory, sorted.
-    Names(Vec<(FileKind, String)>),
-    /// The text of a link.
-    Text(String),
-    /// A number that tells files apart.
-    Hash(u64),
-    /// Whether two are the same.
-    IsSame(bool),
-    /// It failed, with this code of `wasi:filesystem/types.error-code`.
-    Failed(String),
-}
-
-/// What a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// A file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Symlink,
-    /// Anything else; it cannot be opened.
-    Other,
-}
-
-/// What a file is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileStat {
-    /// Its kind.
-    pub kind: FileKind,
-    /// Names it has.
-    pub links: u64,
-    /// Bytes.
-    pub size: u64,
-    /// Seconds and nanoseconds of its last access, modification and change of status.
-    pub times: [Option<(u64, u32)>; 3],
 }
 
 /// Every error code, to find one by its name.
@@ -318,7 +238,7 @@ impl Files<'_> {
         asked: FileUse,
         live: impl FnOnce() -> Live + Send + 'static,
     ) -> FsResult<FileAnswer> {
-        let may_change = asked.op.changes();
+        let may_change = changes(asked.op);
         self.ask_whether(asked, may_change, live).await
     }
 

@@ -86,7 +86,8 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::super::{FileAnswer, FileOp};
+    use rewake_wire::entry::{FileAnswer, FileOp};
+
     use super::*;
 
     fn asked() -> FileUse {

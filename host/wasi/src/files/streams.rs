@@ -18,8 +18,10 @@ use wasmtime_wasi::p2::{
 };
 use wasmtime_wasi_io::bindings::wasi::io::streams::{self, HostInputStream, HostOutputStream};
 
+use rewake_wire::entry::FileOp;
+
 use super::disk::{Node, READ_BYTES_MAX};
-use super::{FileAnswer, FileOp, FileUse, Files};
+use super::{FileUse, Files};
 use crate::WasiData;
 
 /// The interface, in the version that wasmtime-wasi links; a test holds the two together.
@@ -142,13 +144,13 @@ impl Files<'_> {
             detail: format!("{offset}+{length}"),
             content: Bytes::new(),
         };
-        match self.ask(asked, move || stream.node.read(offset, length)).await.map_err(failed)? {
-            FileAnswer::Bytes(bytes) if bytes.is_empty() => Err(StreamError::Closed),
-            FileAnswer::Bytes(bytes) => {
+        match self.ask(asked, move || stream.node.read(offset, length)).await.map_err(failed)?.into_bytes() {
+            Ok(bytes) if bytes.is_empty() => Err(StreamError::Closed),
+            Ok(bytes) => {
                 self.advance(rep, bytes.len());
                 Ok(bytes)
             }
-            other => super::misfit(FileOp::Read, &other).map_err(failed),
+            Err(other) => super::misfit(FileOp::Read, &other).map_err(failed),
         }
     }
 

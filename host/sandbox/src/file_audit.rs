@@ -5,9 +5,8 @@
 use rewake_core::fact::{FileAudit, FileUsed};
 use rewake_core::ids::Digest;
 use rewake_core::limits::cut;
-use rewake_wasi::{FileAnswer, FileOp, FileUse};
-
-use super::op_in;
+use rewake_wasi::FileUse;
+use rewake_wire::entry::{FileAnswer, FileOp};
 
 /// Lines of one call.
 const LINES_MAX: usize = 256;
@@ -33,9 +32,8 @@ impl Auditor {
         }
         let line = line(asked, answer);
         let content: &[u8] = match answer {
-            FileAnswer::Bytes(bytes) => bytes,
             FileAnswer::Written(_) => &asked.content,
-            _ => &[],
+            _ => read(asked, answer),
         };
         if let Some(last) = self.audit.uses.last_mut()
             && goes_on(last, &line)
@@ -86,11 +84,16 @@ fn is_noise(op: FileOp, answer: &FileAnswer) -> bool {
     looks && !matches!(answer, FileAnswer::Failed(_))
 }
 
+/// What was read.
+fn read<'a>(asked: &FileUse, answer: &'a FileAnswer) -> &'a [u8] {
+    // The text of a link is no content of a file.
+    answer.bytes().filter(|_| asked.op == FileOp::Read).unwrap_or_default()
+}
+
 fn line(asked: &FileUse, answer: &FileAnswer) -> FileUsed {
     let bytes = match answer {
-        FileAnswer::Bytes(bytes) => bytes.len() as u64,
         FileAnswer::Written(count) => *count,
-        _ => 0,
+        _ => read(asked, answer).len() as u64,
     };
     let error = match answer {
         FileAnswer::Failed(code) => Some(code.clone()),
@@ -101,7 +104,7 @@ fn line(asked: &FileUse, answer: &FileAnswer) -> FileUsed {
         _ => String::new(),
     };
     FileUsed {
-        op: op_in(asked.op),
+        op: asked.op,
         path: cut(&asked.path, PATH_BYTES_MAX),
         to: cut(&asked.to, PATH_BYTES_MAX),
         detail,
