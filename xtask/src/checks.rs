@@ -9,13 +9,20 @@ use std::time::Instant;
 use crate::workspace::Workspace;
 use crate::{Result, console, process, setup};
 
-/// Tests of five seconds and more, by parts of their names: they run in the tiers above the first.
-const SLOW: [&str; 6] = [
+/// Tests that take five seconds or more, and modules of such tests: only the tiers above the first run them.
+const SLOW: [&str; 13] = [
     "bundles_new::every_kind_of_new_bundle_builds_and_passes_its_tests",
     "bundles_testing::the_assistant_comes_to_the_same_wherever_it_is_cut",
     "every_append::",
+    "faults_disk::a_disk_that_fails_once_loses_nothing",
+    "faults_disk::a_disk_that_stays_broken_is_told",
+    "faults_locks::a_lock_of_a_moment_is_waited_for",
+    "faults_locks::a_lock_that_lasts_is_told_and_nothing_is_lost",
+    "grants::a_secret_stands_nowhere",
+    "sqlite::tests::files::many_open_a_file_at_once_that_is_not_there",
     "stopped::",
     "talk::untrusted::text_looks_the_same_however_it_is_cut",
+    "walk::the_walk_goes_as_it_is_written",
     "whole_task::",
 ];
 
@@ -124,6 +131,7 @@ impl Report {
     fn print(&self) {
         console::heading("all passed; seconds:");
         for (name, seconds) in &self.seconds {
+            let (name, _) = name.split_once(" (").unwrap_or((name, ""));
             console::note(&format!("{seconds:>5}  {name}"));
         }
         let total: u64 = self.seconds.iter().map(|(_, seconds)| seconds).sum();
