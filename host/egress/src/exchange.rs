@@ -205,7 +205,7 @@ fn is_head_too_large(error: &hyper::Error) -> bool {
 
 impl Head {
     /// The next bytes of the body; `None` at its end. A sender that is never late cannot hold this thread: the task
-    /// yields after every [`PACE_BYTES`].
+    /// yields after every `PACE_BYTES`.
     ///
     /// # Errors
     /// If the connection broke: how.

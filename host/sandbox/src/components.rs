@@ -47,7 +47,7 @@ impl Components {
     /// Over the engines of this process and a folder of compiled components.
     ///
     /// # Errors
-    /// As [`Engines::shared`].
+    /// Why this machine cannot run components.
     pub fn open(cache: &Path, compiler: Compiler) -> wasmtime::Result<Arc<Components>> {
         Ok(Arc::new(Components {
             engines: Engines::shared()?,

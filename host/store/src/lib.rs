@@ -3,7 +3,7 @@
 //! Decides nothing about sessions: that is `rewake-core`'s. The feature `testing` adds what tests need: failures on
 //! request, and a file changed past its guards.
 //!
-//! Start with [`ports`], then `sqlite/writer.rs`.
+//! Start with `ports`, then `sqlite/writer.rs`.
 
 mod checks;
 #[cfg(test)]

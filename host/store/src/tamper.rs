@@ -95,7 +95,7 @@ impl Tamper {
 }
 
 /// Where each transaction of a write-ahead log ends in its file, the last one last; the first begins at
-/// [`LOG_HEAD_BYTES`]. Only what its newest use has written counts.
+/// `LOG_HEAD_BYTES`. Only what its newest use has written counts.
 ///
 /// # Errors
 /// If it cannot be read.
