@@ -1,5 +1,5 @@
-//! A store that breaks off: after so many appends it writes nothing more, as if its host had been killed
-//! right there. Leases can still be given back, so that the next host need not wait. It can also read as
+//! A store that breaks off: after a number of appends it writes nothing more, as if its host had been killed
+//! right there. Leases can still be released, so that the next host need not wait. It can also read as
 //! little at once as a store may.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct CutStore {
 }
 
 impl CutStore {
-    /// Lets so many appends through.
+    /// Lets this number of appends through.
     pub fn new(inner: Arc<dyn Store>, appends: i64) -> Self {
         CutStore {
             inner,
@@ -35,12 +35,12 @@ impl CutStore {
         }
     }
 
-    /// Never breaks off, and reads at most so many records at once, whatever it is asked for.
+    /// Never breaks off, and reads at most this number of records at once, whatever it is asked for.
     pub fn reading(inner: Arc<dyn Store>, read_max: u32) -> Self {
         CutStore { read_max, ..CutStore::new(inner, i64::MAX) }
     }
 
-    /// Never breaks off, and gives out so many leases; then its disk fails anyone who asks for one.
+    /// Never breaks off, and gives out this number of leases; then its disk fails anyone who asks for one.
     pub fn leasing(inner: Arc<dyn Store>, leases: i64) -> Self {
         CutStore { leases: AtomicI64::new(leases), ..CutStore::new(inner, i64::MAX) }
     }

@@ -107,7 +107,7 @@ pub enum FileAnswer {
     Text(String),
     /// What was read.
     Bytes(Base64),
-    /// So many bytes were written.
+    /// The number of bytes that were written.
     Written(u64),
     /// The names in a directory, sorted.
     Names(Vec<(FileKind, String)>),
@@ -178,7 +178,7 @@ impl FileAnswer {
 }
 
 impl FileObserved {
-    /// Bytes that it takes in an entry, about.
+    /// About the bytes that it needs in an entry.
     pub fn weight(&self) -> usize {
         let answer = match &self.answer {
             FileAnswer::Text(text) | FileAnswer::Failed(text) => text.len(),
