@@ -66,8 +66,8 @@ pub(crate) trait Call: Send + Sized + 'static {
     /// Its end, if it was tried as often as it may be.
     fn lost(&self, start: &Entry) -> Draft;
 
-    /// Performs it, and returns its end. Everything is recorded by anyone who performs, so that ends are not lost if the
-    /// step is dropped while other calls run.
+    /// Performs it, and returns its end. The task that performs a call also records the end, so that the end is kept if
+    /// the step is dropped while other calls run.
     fn perform(
         &mut self,
         driver: &DriverHandle,
