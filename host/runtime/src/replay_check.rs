@@ -19,7 +19,7 @@ use crate::context::SessionContext;
 use crate::event::DriverHandle;
 use crate::load::{Unreadable, fold_whole};
 use crate::record::Recording;
-use crate::step::{self, Ended, StepRun};
+use crate::step::{self, StepResult, StepRun};
 
 /// What verifying a journal showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,17 +170,17 @@ async fn one(
         Ok(Err(Mismatch { seq, expected, got, field: field.to_owned() }))
     };
     match report.end {
-        Ended::Mismatch(mismatch) => Ok(Err(mismatch)),
-        Ended::Host(why) => Err(why),
-        Ended::Dropped | Ended::Waiting => {
+        StepResult::Mismatch(mismatch) => Ok(Err(mismatch)),
+        StepResult::Host(why) => Err(why),
+        StepResult::Dropped | StepResult::Waiting => {
             let got = format!("{} as call {}, which is not recorded", report.function, report.ordinal);
             differs("function", "the end of the step".into(), got)
         }
-        Ended::StateRefused(why) => differs("state", "the state that the step before saved".into(), why),
-        Ended::Told(StepOutcome::Broken { code, detail, .. }, _) => {
+        StepResult::StateRefused(why) => differs("state", "the state that the step before saved".into(), why),
+        StepResult::Outcome(StepOutcome::Broken { code, detail, .. }, _) => {
             differs("end", "a step that ended well".into(), format!("{code}: {detail}"))
         }
-        Ended::Told(StepOutcome::Completed { next, calls, .. }, saved) => {
+        StepResult::Outcome(StepOutcome::Completed { next, calls, .. }, saved) => {
             if let Some(more) = report.observed.first() {
                 let got = format!("{} after call {}, which is not recorded", more.function(), report.ordinal);
                 return differs("function", "the end of the step".into(), got);

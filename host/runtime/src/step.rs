@@ -35,7 +35,7 @@ pub(crate) struct StepRun {
 
 /// How a step ended.
 pub(crate) struct StepReport {
-    pub(crate) end: Ended,
+    pub(crate) end: StepResult,
     pub(crate) ordinal: u32,
     /// The function that it called last, of those that are recorded.
     pub(crate) function: &'static str,
@@ -44,9 +44,9 @@ pub(crate) struct StepReport {
 }
 
 /// How a step ended.
-pub(crate) enum Ended {
+pub(crate) enum StepResult {
     /// As the journal is told; and the bytes of what it saved.
-    Told(StepOutcome, Option<(StateRef, Vec<u8>)>),
+    Outcome(StepOutcome, Option<(StateRef, Vec<u8>)>),
     /// It did not do again what is recorded.
     Mismatch(Mismatch),
     /// The harness will not take its own state.
@@ -155,34 +155,34 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
         logs.push_output(&output);
     }
     let end = match (stop, returned, unclaimed) {
-        (Some(Stop::Mismatch(mismatch)), ..) => Ended::Mismatch(mismatch),
-        (Some(Stop::Dropped), ..) => Ended::Dropped,
-        (Some(Stop::Waiting), ..) => Ended::Waiting,
-        (Some(Stop::Host(why)), ..) => Ended::Host(why),
+        (Some(Stop::Mismatch(mismatch)), ..) => StepResult::Mismatch(mismatch),
+        (Some(Stop::Dropped), ..) => StepResult::Dropped,
+        (Some(Stop::Waiting), ..) => StepResult::Waiting,
+        (Some(Stop::Host(why)), ..) => StepResult::Host(why),
         (Some(Stop::Refused(refusal)), ..) => {
-            told(Ending::Failed, Scope::Turn, "refused".into(), refusal.to_string())
+            not_completed(Ending::Failed, Scope::Turn, "refused".into(), refusal.to_string())
         }
-        (None, Returned::Broken(broken), _) if broken.code == HOST => Ended::Host(broken.detail),
-        (None, Returned::StateRefused(why), _) => Ended::StateRefused(why),
+        (None, Returned::Broken(broken), _) if broken.code == HOST => StepResult::Host(broken.detail),
+        (None, Returned::StateRefused(why), _) => StepResult::StateRefused(why),
         // A trap or a limit that comes before everything recorded was asked for again is not what
         // happened the first time.
-        (None, _, Err(mismatch)) => Ended::Mismatch(mismatch),
+        (None, _, Err(mismatch)) => StepResult::Mismatch(mismatch),
         (None, Returned::Broken(broken), Ok(())) => {
-            told(broken.how, Scope::Turn, broken.code.into(), broken.detail)
+            not_completed(broken.how, Scope::Turn, broken.code.into(), broken.detail)
         }
         (None, Returned::Failure(failure), Ok(())) => {
             let detail = cut(&failure.detail, DETAIL_BYTES_MAX);
-            told(Ending::Failed, scope_in(failure.scope), failure.code, detail)
+            not_completed(Ending::Failed, scope_in(failure.scope), failure.code, detail)
         }
         (None, Returned::Next(next, saved), Ok(())) => completed(next, saved, calls),
     };
     StepReport { end, ordinal, function, observed, logs: logs.into_fact(component) }
 }
 
-fn completed(next: harness::Next, saved: Option<state::Saved>, calls: BTreeMap<String, u64>) -> Ended {
+fn completed(next: harness::Next, saved: Option<state::Saved>, calls: BTreeMap<String, u64>) -> StepResult {
     let next = match next_in(next) {
         Ok(next) => next,
-        Err(why) => return told(Ending::Failed, Scope::Turn, "invalid_answer".into(), why),
+        Err(why) => return not_completed(Ending::Failed, Scope::Turn, "invalid_answer".into(), why),
     };
     let saved =
         saved.map(|saved| (StateRef { version: saved.version, digest: Digest::of(&saved.data) }, saved.data));
@@ -190,16 +190,16 @@ fn completed(next: harness::Next, saved: Option<state::Saved>, calls: BTreeMap<S
         && data.len() > STATE_BYTES_MAX
     {
         let detail = format!("the saved state has {} bytes; at most {STATE_BYTES_MAX} are kept", data.len());
-        return told(Ending::Failed, Scope::Turn, "state_too_large".into(), detail);
+        return not_completed(Ending::Failed, Scope::Turn, "state_too_large".into(), detail);
     }
     let state = saved.as_ref().map(|(state, _)| *state);
-    Ended::Told(StepOutcome::Completed { next, state, calls }, saved)
+    StepResult::Outcome(StepOutcome::Completed { next, state, calls }, saved)
 }
 
-fn told(how: Ending, scope: Scope, code: String, detail: String) -> Ended {
-    Ended::Told(StepOutcome::Broken { how, scope, code, detail }, None)
+fn not_completed(how: Ending, scope: Scope, code: String, detail: String) -> StepResult {
+    StepResult::Outcome(StepOutcome::Broken { how, scope, code, detail }, None)
 }
 
 fn host(why: String) -> StepReport {
-    StepReport { end: Ended::Host(why), ordinal: 0, function: "", observed: vec![], logs: None }
+    StepReport { end: StepResult::Host(why), ordinal: 0, function: "", observed: vec![], logs: None }
 }

@@ -11,33 +11,37 @@ use super::fault::fault;
 use super::{Driver, Fatal};
 use crate::HOST_VERSION;
 use crate::load::{self, SNAPSHOT_VERSION};
-use crate::step::{Ended, StepReport};
+use crate::step::{StepReport, StepResult};
 
 impl Driver {
     pub(super) async fn step_ended(&mut self, report: StepReport) -> Result<(), Fatal> {
         let StepReport { end, ordinal, observed, logs, .. } = report;
         match end {
-            Ended::Told(outcome, saved) => {
+            StepResult::Outcome(outcome, saved) => {
                 let end = StepEnd { outcome, ordinal, observed, logs, rows: Vec::new() };
-                self.step_told(end, saved).await
+                self.step_has_outcome(end, saved).await
             }
-            Ended::Waiting => self.step_waits(logs).await,
-            Ended::Mismatch(mismatch) => Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
-            Ended::StateRefused(why) => {
+            StepResult::Waiting => self.step_waits(logs).await,
+            StepResult::Mismatch(mismatch) => Err(Fatal::Fault(Box::new(mismatch.fault(HOST_VERSION)))),
+            StepResult::StateRefused(why) => {
                 let seq = self.ledger.session.open_step().map_or(0, |(_, step)| step.started_seq);
                 let detail = format!("the harness does not take its saved state: {why}");
                 Err(fault("state_refused", seq, &detail))
             }
-            Ended::Host(why) => Err(Fatal::Host(why)),
-            Ended::Dropped => Err(Fatal::Host("a task of the step died".into())),
+            StepResult::Host(why) => Err(Fatal::Host(why)),
+            StepResult::Dropped => Err(Fatal::Host("a task of the step died".into())),
         }
     }
 
     /// Accepts what the harness says of its step.
-    async fn step_told(&mut self, told: StepEnd, saved: Option<(StateRef, Vec<u8>)>) -> Result<(), Fatal> {
+    async fn step_has_outcome(
+        &mut self,
+        end: StepEnd,
+        saved: Option<(StateRef, Vec<u8>)>,
+    ) -> Result<(), Fatal> {
         loop {
             let (rows, through) = self.rows().await?;
-            let entries = self.end_of_step(StepEnd { rows, ..told.clone() })?;
+            let entries = self.end_of_step(StepEnd { rows, ..end.clone() })?;
             self.keep_state(&entries, saved.as_ref()).await?;
             if self.append(entries, through).await? {
                 return Ok(());

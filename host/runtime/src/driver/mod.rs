@@ -88,7 +88,7 @@ pub(crate) struct Options {
     pub(crate) lease: Lease,
     pub(crate) keeper: Keeper,
     pub(crate) followers: Followers,
-    /// Told when the inbox may hold something new.
+    /// Notified when the inbox may hold something new.
     pub(crate) wake: Arc<Notify>,
     /// Requests to unload the session.
     pub(crate) requests: mpsc::Receiver<UnloadRequest>,
