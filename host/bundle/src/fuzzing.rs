@@ -9,6 +9,7 @@ use rewake_toml::{Error, Invalid};
 use rewake_untrusted::files::{SHOWN_BYTES_MAX, shown, told};
 
 use crate::Script;
+use crate::names::file_path;
 use crate::{
     Bundle, DataFiles, Lock, Manifest, Matcher, Name, ToolPick, Use, component_name, duration, inspect,
     size_bytes, unpack,
@@ -26,7 +27,7 @@ pub fn manifest(text: &str) {
             for declared in &manifest.components {
                 assert_eq!(component_name(declared.name.get_ref()).as_ref(), Ok(declared.name.get_ref()));
                 assert_eq!(declared.on.is_empty(), declared.kind != PluginKind::Hook, "{declared:?}");
-                assert!(!declared.source.get_ref().starts_with(['/', '.']), "{declared:?}");
+                assert_eq!(file_path(declared.source.get_ref()).as_ref(), Ok(declared.source.get_ref()));
             }
         }
         Err(error) => told(&error, text),
