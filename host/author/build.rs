@@ -1,4 +1,4 @@
-//! Puts the Rust SDK for authors into this crate: its two packages and the plugin contract, as files with
+//! Puts the Rust SDK for authors into this crate: its three packages and the plugin contract, as files with
 //! their paths. Knows how a member of this workspace becomes a package that stands alone; what becomes of
 //! the files is `src/sdk.rs`'s.
 
@@ -13,8 +13,12 @@ use toml::{Table, Value};
 
 /// The folders of the repository that are taken, and where each lies for an author: the SDK's bindings
 /// look for the contract at `../../wit`, there as here.
-const FOLDERS: [(&str, &str); 3] =
-    [("sdk/guest", "sdk/guest"), ("sdk/guest-macros", "sdk/guest-macros"), ("wit", "wit")];
+const FOLDERS: [(&str, &str); 4] = [
+    ("sdk/guest", "sdk/guest"),
+    ("sdk/guest-macros", "sdk/guest-macros"),
+    ("sdk/wire", "sdk/wire"),
+    ("wit", "wit"),
+];
 /// The package whose dependencies are locked.
 const SDK: &str = "rewake-sdk";
 const HEADER: &str = "# Made by `rewake bundle` of a member of Rewake's own workspace; do not edit.\n\n";

@@ -179,7 +179,7 @@ fn texts(parts: &[Part]) -> String {
 fn ended_badly(broken: &Broken) -> (Outcome, Vec<Part>) {
     let outcome = match broken.how {
         Ending::TimedOut => Outcome::TimedOut,
-        Ending::Interrupted | Ending::Failed | Ending::Trapped => Outcome::Error,
+        Ending::Interrupted | Ending::Failed | Ending::Trapped | Ending::RolledBack => Outcome::Error,
     };
     (outcome, vec![Part::text(format!("the tool was ended ({}): {}", broken.code, broken.detail))])
 }

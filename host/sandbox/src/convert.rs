@@ -89,6 +89,7 @@ pub fn input_out(step: u32, input: &StepInput) -> harness::Input {
                 Ending::Failed => harness::Ending::Failed,
                 Ending::Trapped => harness::Ending::Trapped,
                 Ending::TimedOut => harness::Ending::TimedOut,
+                Ending::RolledBack => harness::Ending::RolledBack,
             },
             first_seq: seq_out(unfinished.first_seq),
             last_seq: seq_out(unfinished.last_seq),

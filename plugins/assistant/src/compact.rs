@@ -243,7 +243,7 @@ pub(crate) fn shorten(message: &mut Message, bytes_max: usize) {
             Content::Thinking(_) => continue,
         };
         for part in parts.iter_mut().filter(|part| part_bytes(part) > bytes_max) {
-            *part = Part::Text(match part.as_text() {
+            *part = Part::text(match part.as_text() {
                 Some(text) => words::middle_left_out(text, bytes_max),
                 None => words::bytes_left_out(part_bytes(part)),
             });

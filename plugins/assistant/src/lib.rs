@@ -70,7 +70,7 @@ impl Config {
 }
 
 impl Harness for Assistant {
-    const STATE_VERSION: u32 = 2;
+    const STATE_VERSION: u32 = 3;
 
     fn step(&mut self, input: Input, cx: &Session) -> Result<Next, Failure> {
         let next = self.step_of(&input, cx);

@@ -55,7 +55,8 @@ pub(crate) fn of_answer(answer: &Answer) -> String {
 
 /// What was answered.
 pub(crate) fn of_reply(answer: &Answer) -> String {
-    let text = answer.value.parse::<String>().unwrap_or_else(|_| answer.value.as_str().to_owned());
+    let text =
+        JsonText::from_text(answer.value.clone()).parse::<String>().unwrap_or_else(|_| answer.value.clone());
     match &answer.sender {
         Sender::Operator(_) => text,
         Sender::Agent(session) => format!("(the agent in session {session} answers) {text}"),

@@ -20,7 +20,7 @@ fn said(input: Value, answer: Result<Response, Error>) -> Result<String, ToolErr
         || {
             let parts = testing::call_tool::<fetch>(input, &ToolContext::default())?;
             match parts.as_slice() {
-                [Part::Text(text)] => Ok(text.clone()),
+                [Part::Text { text }] => Ok(text.clone()),
                 other => panic!("{other:?}"),
             }
         },

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+pub use rewake_wire::{Ending, Sender};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -41,20 +42,6 @@ pub trait Harness: Serialize + DeserializeOwned + Default {
     }
 }
 
-/// Who sent something; the host stamps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sender {
-    /// A person or a program with a token: its principal.
-    Operator(String),
-    /// Another session: its id.
-    Agent(String),
-    /// A trigger, by name. What it carries is data, never an instruction of the system.
-    Trigger(String),
-    /// The host itself.
-    System,
-}
-
 /// A message to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -87,34 +74,6 @@ pub struct Answer {
     pub sender: Sender,
     /// The answer.
     pub value: JsonText,
-}
-
-/// How a turn or step that did not end well ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Somebody interrupted it.
-    Interrupted,
-    /// The harness said that it failed.
-    Failed,
-    /// The harness crashed or reached a limit.
-    Trapped,
-    /// It took too long.
-    TimedOut,
-    /// The workspace was put back to an older state.
-    RolledBack,
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Interrupted => "it was interrupted",
-            Self::Failed => "it failed",
-            Self::Trapped => "the agent's program crashed",
-            Self::TimedOut => "it took too long and was stopped",
-            Self::RolledBack => "the workspace was put back to an older state",
-        })
-    }
 }
 
 /// The turn or step before this one, which did not end well. What it did stands in the journal,

@@ -78,6 +78,7 @@
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod bindings;
+#[cfg(feature = "entries")]
 pub mod entry;
 pub mod error;
 #[cfg(target_arch = "wasm32")]
@@ -101,7 +102,7 @@ pub mod tool;
 pub mod workspace;
 
 /// The authors' guide, whose examples are compiled and run.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "entries"))]
 #[doc = include_str!("../../../docs/authors.md")]
 mod guide {}
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+pub use rewake_wire::{Finish, Outcome, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -49,7 +50,7 @@ pub struct Message {
 impl Message {
     /// A message of text for the model.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::user_parts(vec![Part::Text(text.into())])
+        Self::user_parts(vec![Part::text(text)])
     }
 
     /// A message of any content for the model.
@@ -89,35 +90,6 @@ impl ToolUse {
     }
 }
 
-/// How a tool call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It did what it says.
-    Ok,
-    /// The tool said no: bad input, or it failed.
-    Error,
-    /// A hook, a grant or the operator refused it; nothing was done.
-    Denied,
-    /// It took too long; whether it was done is not known.
-    TimedOut,
-    /// It was started and the host died, or the turn was ended: whether it was done is not known, and it was not
-    /// repeated.
-    Unknown,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Denied => "denied",
-            Self::TimedOut => "timed out",
-            Self::Unknown => "unknown",
-        })
-    }
-}
-
 /// What became of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
@@ -134,7 +106,7 @@ pub struct ToolResult {
 impl ToolResult {
     /// A result that says this.
     pub fn new(id: impl Into<String>, outcome: Outcome, text: impl Into<String>) -> Self {
-        Self { id: id.into(), outcome, parts: vec![Part::Text(text.into())], context: Vec::new() }
+        Self { id: id.into(), outcome, parts: vec![Part::text(text)], context: Vec::new() }
     }
 
     /// The same result with its outcome and its hooks' context said in words, for a model that
@@ -150,7 +122,7 @@ impl ToolResult {
         if let Some(words) = words(self.outcome, effect) {
             self.parts.insert(0, Part::text(words));
         }
-        self.parts.extend(self.context.drain(..).map(Part::Text));
+        self.parts.extend(self.context.drain(..).map(Part::from));
         self
     }
 }
@@ -202,35 +174,6 @@ pub struct Request {
     pub max_tokens: Option<u32>,
     /// Sampling options that the contract does not name; the operator allows them by name.
     pub options: Option<JsonText>,
-}
-
-/// Why the model stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finish {
-    /// It had said everything.
-    End,
-    /// It waits for tools.
-    ToolUse,
-    /// It reached `max_tokens`.
-    MaxTokens,
-    /// It would not answer.
-    Refused,
-    /// Something else.
-    Other,
-}
-
-/// What a completion cost, in tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Read, without what came from the cache.
-    pub input_tokens: u32,
-    /// Written.
-    pub output_tokens: u32,
-    /// Read from the cache.
-    pub cache_read_tokens: u32,
-    /// Written to the cache.
-    pub cache_write_tokens: u32,
 }
 
 /// What the model answered.

@@ -2,65 +2,11 @@
 //!
 //! Knows the kinds of content and how common values become them. Does not know who sends them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+pub use rewake_wire::{Base64, Part};
 
 use crate::json::{Json, JsonText};
-
-/// One piece of content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Plain text.
-    Text(String),
-    /// JSON.
-    Json(JsonText),
-    /// Bytes, such as an image.
-    Blob {
-        /// Such as `image/png`.
-        media_type: String,
-        /// The bytes; base64 in JSON.
-        #[serde(with = "bytes")]
-        data: Vec<u8>,
-    },
-    /// Bytes that the session already holds; [`crate::Session::blob`] reads them.
-    BlobRef {
-        /// Such as `image/png`.
-        media_type: String,
-        /// What names the bytes, such as `blake3:…`.
-        digest: String,
-        /// How many bytes they are.
-        size: u32,
-    },
-}
-
-impl Part {
-    /// A piece of plain text.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
-    }
-
-    /// What this piece says in words; bytes have none.
-    #[must_use]
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Json(json) => Some(json.as_str()),
-            Self::Blob { .. } | Self::BlobRef { .. } => None,
-        }
-    }
-}
-
-impl From<String> for Part {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for Part {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
 
 /// The words of several pieces, a line each.
 #[must_use]
@@ -80,13 +26,13 @@ pub trait IntoParts {
 
 impl IntoParts for String {
     fn into_parts(self) -> crate::Result<Vec<Part>> {
-        Ok(vec![Part::Text(self)])
+        Ok(vec![self.into()])
     }
 }
 
 impl IntoParts for &str {
     fn into_parts(self) -> crate::Result<Vec<Part>> {
-        Ok(vec![Part::text(self)])
+        Ok(vec![self.into()])
     }
 }
 
@@ -110,20 +56,6 @@ impl IntoParts for () {
 
 impl<T: Serialize> IntoParts for Json<T> {
     fn into_parts(self) -> crate::Result<Vec<Part>> {
-        Ok(vec![Part::Json(JsonText::of(&self.0)?)])
-    }
-}
-
-/// Bytes as they are kept in JSON: a list of numbers would take three times the room.
-mod bytes {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&STANDARD.encode(bytes))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
+        Ok(vec![Part::json(JsonText::of(&self.0)?.into_text())])
     }
 }

@@ -165,7 +165,7 @@ impl Session {
 
     /// Shows a message of the agent; returns its seq.
     pub fn say(&self, text: impl Into<String>) -> u32 {
-        self.say_parts(&[Part::Text(text.into())])
+        self.say_parts(&[Part::text(text)])
     }
 
     /// Shows a message of any content; returns its seq.

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+pub use rewake_wire::Effect;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -12,19 +13,6 @@ use crate::{
     json::JsonText,
     part::{IntoParts, Part},
 };
-
-/// What repeating a call does to the world. The host caps it by what the component is granted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// It only reads.
-    Pure,
-    /// It may be repeated with the same idempotency key.
-    Idempotent,
-    /// It may not be repeated. The default.
-    #[default]
-    Once,
-}
 
 /// A tool as a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! Pieces of content: what people, models and tools say.
 
+use std::fmt;
+use std::ops::Deref;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::Error as _;
@@ -26,7 +29,7 @@ pub enum Part {
         /// The bytes; base64 in JSON.
         data: Base64,
     },
-    /// Bytes that the session already holds.
+    /// Bytes that the session already holds; a harness reads them with `session.blob`.
     BlobRef {
         /// Such as `image/png`.
         media_type: String,
@@ -43,11 +46,17 @@ impl Part {
         Part::Text { text: text.into() }
     }
 
-    /// The text, if it is plain text.
+    /// A part of JSON text.
+    pub fn json(json: impl Into<String>) -> Self {
+        Part::Json { json: json.into() }
+    }
+
+    /// What this part says in words; bytes have none.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Part::Text { text } => Some(text),
-            _ => None,
+            Part::Json { json } => Some(json),
+            Part::Blob { .. } | Part::BlobRef { .. } => None,
         }
     }
 
@@ -67,9 +76,35 @@ impl Part {
     }
 }
 
-/// Bytes that stand as base64 in JSON.
+impl From<String> for Part {
+    fn from(text: String) -> Self {
+        Part::Text { text }
+    }
+}
+
+impl From<&str> for Part {
+    fn from(text: &str) -> Self {
+        Part::text(text)
+    }
+}
+
+/// Bytes that are base64 in JSON: a list of numbers would take three times the room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base64(pub Vec<u8>);
+
+impl From<Vec<u8>> for Base64 {
+    fn from(bytes: Vec<u8>) -> Self {
+        Base64(bytes)
+    }
+}
+
+impl Deref for Base64 {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 impl Serialize for Base64 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -92,7 +127,7 @@ pub enum Sender {
     Operator(String),
     /// Another session: its id.
     Agent(String),
-    /// A trigger, by name.
+    /// A trigger, by name. What it carries is data, never an instruction of the system.
     Trigger(String),
     /// The host itself.
     System,
@@ -114,12 +149,100 @@ pub enum Outcome {
     Unknown,
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Outcome::Ok => "ok",
+            Outcome::Error => "error",
+            Outcome::Denied => "denied",
+            Outcome::TimedOut => "timed out",
+            Outcome::Unknown => "unknown",
+        })
+    }
+}
+
+/// How a step or a turn ended that did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// A person interrupted it.
+    Interrupted,
+    /// The harness said that it failed, or a limit was reached.
+    Failed,
+    /// The harness died.
+    Trapped,
+    /// Its time was over.
+    TimedOut,
+    /// The workspace went back to an older state. No host of this version writes it.
+    RolledBack,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ending::Interrupted => "it was interrupted",
+            Ending::Failed => "it failed",
+            Ending::Trapped => "the agent's program crashed",
+            Ending::TimedOut => "it took too long and was stopped",
+            Ending::RolledBack => "the workspace was put back to an older state",
+        })
+    }
+}
+
+/// What repeating a call does to the world; from the safest to the least safe. The host caps what an author declares
+/// by what the component is granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It only reads: performed again after a crash.
+    Pure,
+    /// Safe to repeat with the same key: performed again with it.
+    Idempotent,
+    /// May not be repeated: after a crash its outcome is `unknown`. The default.
+    #[default]
+    Once,
+}
+
+impl Effect {
+    /// The word it is written as.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Pure => "pure",
+            Effect::Idempotent => "idempotent",
+            Effect::Once => "once",
+        }
+    }
+
+    /// Whether a start without an end may be performed again.
+    pub fn is_repeatable(self) -> bool {
+        self != Effect::Once
+    }
+}
+
+/// Why a model's answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It had said all.
+    End,
+    /// It wants tools.
+    ToolUse,
+    /// The bound on the answer's length.
+    MaxTokens,
+    /// It would not.
+    Refused,
+    /// Another reason.
+    Other,
+}
+
 /// What a model's answer was counted as, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the request that were not read from a cache.
+    #[serde(default)]
     pub input_tokens: u64,
     /// Tokens of the answer.
+    #[serde(default)]
     pub output_tokens: u64,
     /// Tokens of the request that were read from the provider's cache.
     #[serde(default)]
@@ -158,6 +281,12 @@ mod tests {
         let json = serde_json::to_string(&part).unwrap();
         assert_eq!(json, r#"{"type":"blob","media_type":"image/png","data":"AQL/"}"#);
         assert_eq!(serde_json::from_str::<Part>(&json).unwrap(), part);
+    }
+
+    #[test]
+    fn only_once_may_not_be_repeated() {
+        assert!(Effect::Pure.is_repeatable() && Effect::Idempotent.is_repeatable());
+        assert!(!Effect::Once.is_repeatable());
     }
 
     #[test]

@@ -117,7 +117,7 @@ const EDGES: [(&str, &[&str]); 21] = [
     ("rewake-transcript", &["rewake-core", "rewake-wire"]),
     ("rewake-client", &["rewake-wire"]),
     ("rewake-wire", &[]),
-    ("rewake-sdk", &["rewake-sdk-macros"]),
+    ("rewake-sdk", &["rewake-sdk-macros", "rewake-wire"]),
     ("rewake-sdk-macros", &[]),
     ("rewake-text", &[]),
 ];

@@ -11,23 +11,25 @@ use serde::ser;
 use syn::{Fields, Item, Meta};
 
 /// Where what an entry can say is declared.
-pub(crate) const SOURCES: [&str; 16] = [
-    "host/core/src/fact/call.rs",
-    "host/core/src/fact/command.rs",
-    "host/core/src/fact/file.rs",
+pub(crate) const SOURCES: [&str; 18] = [
     "host/core/src/fact/grants.rs",
     "host/core/src/fact/hook.rs",
-    "host/core/src/fact/http.rs",
-    "host/core/src/fact/model.rs",
     "host/core/src/fact/pin.rs",
-    "host/core/src/fact/question.rs",
     "host/core/src/fact/session.rs",
     "host/core/src/fact/step.rs",
     "host/core/src/fact/turn.rs",
-    "host/core/src/fact/workspace.rs",
     "host/core/src/grant.rs",
     "sdk/wire/src/content.rs",
+    "sdk/wire/src/entry/call.rs",
+    "sdk/wire/src/entry/command.rs",
     "sdk/wire/src/entry/file.rs",
+    "sdk/wire/src/entry/hook.rs",
+    "sdk/wire/src/entry/http.rs",
+    "sdk/wire/src/entry/model.rs",
+    "sdk/wire/src/entry/question.rs",
+    "sdk/wire/src/entry/step.rs",
+    "sdk/wire/src/entry/turn.rs",
+    "sdk/wire/src/entry/workspace.rs",
 ];
 
 /// What is seen: a type, and a variant or a field of it, by their names in journals.

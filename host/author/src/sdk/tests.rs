@@ -32,7 +32,7 @@ fn embedded(path: &str) -> Table {
 #[test]
 fn every_file_is_there_and_is_the_repositorys_own() {
     let root = root();
-    let ours: BTreeSet<String> = ["sdk/guest", "sdk/guest-macros", "wit"]
+    let ours: BTreeSet<String> = ["sdk/guest", "sdk/guest-macros", "sdk/wire", "wit"]
         .iter()
         .flat_map(|folder| files_below(&root.join(folder), &root))
         .collect();
@@ -57,7 +57,7 @@ fn requirement(value: &Value) -> (Option<&str>, Vec<&str>, bool) {
 fn the_manifests_stand_alone_on_the_workspaces_versions() {
     let workspace: Table = fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
     let shared = &workspace["workspace"]["dependencies"];
-    for package in ["sdk/guest", "sdk/guest-macros"] {
+    for package in ["sdk/guest", "sdk/guest-macros", "sdk/wire"] {
         let path = format!("{package}/Cargo.toml");
         let manifest = embedded(&path);
         let text = manifest.to_string();
@@ -77,7 +77,11 @@ fn the_manifests_stand_alone_on_the_workspaces_versions() {
         assert_eq!(names(&theirs), names(&all(&original)), "{path}");
         for (name, value) in &theirs {
             match value.get("path") {
-                Some(path) => assert_eq!(path.as_str(), Some("../guest-macros"), "{name}"),
+                Some(path) => assert_eq!(
+                    path.as_str(),
+                    Some(if name == "rewake-wire" { "../wire" } else { "../guest-macros" }),
+                    "{name}"
+                ),
                 None => assert_eq!(requirement(value), requirement(&shared[name.as_str()]), "{path}: {name}"),
             }
         }

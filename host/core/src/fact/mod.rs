@@ -1,54 +1,76 @@
 //! What an entry can say: one kind of fact a variant, one family of kinds a file (spec `entries.md`).
 //! A kind's name and version are written beside every payload; each version ever released decodes for ever.
 
-mod call;
-mod command;
-mod file;
 mod grants;
 mod hook;
 mod http;
-mod model;
 mod pin;
-mod question;
 mod session;
 mod step;
 mod turn;
-mod workspace;
 
-pub use rewake_wire::entry::{FileAnswer, FileKind, FileObserved, FileOp, FileStat};
+use rewake_wire::entry;
+pub use rewake_wire::entry::{
+    AgentMessage, AgentTitle, Answer, Asker, CallRetried, Changes, CommandCanceled, CommandEdited,
+    CommandPromoted, CommandRejected, Decision, FileAnswer, FileKind, FileObserved, FileOp, FileStat,
+    HttpLost, HttpUse, LogLevel, LogLine, LogLines, Lost, ModelCompleted, ModelContent, ModelLost,
+    ModelOutcome, OnError, PartialAnswer, Question, QuestionAsked, QuestionWithdrawn, Scope, ToolLost,
+    TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, Unfinished, UserAnswer,
+    UserInterrupt, UserMessage, UserStop,
+};
+pub use rewake_wire::{Ending, Finish as ModelFinish};
 use serde::{Deserialize, Serialize};
 
-pub use call::{
-    AgentMessage, AgentTitle, CallRetried, Class, LogLevel, LogLine, LogLines, Lost, RequestedUse,
-    ToolCompleted, ToolLost, ToolStarted, ToolsRequested,
-};
-pub use command::{
-    CommandCanceled, CommandEdited, CommandPromoted, CommandRejected, UserAnswer, UserInterrupt, UserMessage,
-    UserStop,
-};
-pub use file::{FileAudit, FileUsed};
+pub use crate::effect::Effect as Class;
+use crate::ids::{Digest, Timestamp};
+
 pub use grants::GrantsNarrowed;
-pub use hook::{Changes, Decision, HookEvent, HookStarted, HookVerdict, OnError, TriedOn};
-pub use http::{HttpBody, HttpCompleted, HttpLost, HttpOutcome, HttpRequest, HttpStarted, HttpUse, class_of};
-pub use model::{
-    ModelCompleted, ModelContent, ModelFinish, ModelLost, ModelOutcome, ModelStarted, PartialAnswer, Stored,
-};
+pub use hook::{HookEvent, HookStarted, TriedOn};
+pub use http::class_of;
 pub use pin::{
     AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, Provider, ToolPin,
 };
-pub use question::{Asker, Question, QuestionAsked, QuestionWithdrawn};
 pub use session::{
     BudgetChanged, SessionFailed, SessionLabelled, SessionLoaded, SessionStopped, SessionTitled,
     SessionUnloaded, SnapshotRejected, SnapshotTaken, Source,
 };
-pub use step::{
-    Answer, Ending, Message, Next, Observed, StateRef, StepAborted, StepCompleted, StepInput, StepObserved,
-    StepRerun, StepStarted, Unfinished,
-};
-pub use turn::{
-    Scope, TurnCompleted, TurnFailed, TurnInterrupted, TurnStarted, TurnSteered, TurnWaiting, WaitOn,
-};
-pub use workspace::WorkspaceImported;
+pub use step::{Next, Observed, StateRef, StepAborted, StepCompleted, StepObserved, StepRerun, StepStarted};
+pub use turn::{TurnWaiting, WaitOn};
+
+/// What a tool or a hook did with files.
+pub type FileAudit = entry::FileAudit<Digest>;
+/// One line of an audit list.
+pub type FileUsed = entry::FileUsed<Digest>;
+/// `hook.verdict`
+pub type HookVerdict = entry::HookVerdict<Digest>;
+/// The body of a response.
+pub type HttpBody = entry::HttpBody<Digest>;
+/// `http.completed`
+pub type HttpCompleted = entry::HttpCompleted<Digest>;
+/// What came of a request.
+pub type HttpOutcome = entry::HttpOutcome<Digest>;
+/// A request, as far as it is journaled.
+pub type HttpRequest = entry::HttpRequest<Digest>;
+/// `http.started`
+pub type HttpStarted = entry::HttpStarted<Digest>;
+/// A message that was taken in.
+pub type Message = entry::Message<Timestamp>;
+/// `model.started`
+pub type ModelStarted = entry::ModelStarted<Digest>;
+/// One use of a tool, as it was asked for.
+pub type RequestedUse = entry::RequestedUse<Digest>;
+/// What a step is told.
+pub type StepInput = entry::StepInput<Timestamp>;
+/// What was sent to a model, as blobs of the session.
+pub type Stored = entry::Stored<Digest>;
+/// `tool.completed`
+pub type ToolCompleted = entry::ToolCompleted<Digest>;
+/// `tool.started`
+pub type ToolStarted = entry::ToolStarted<Digest>;
+/// `tools.requested`
+pub type ToolsRequested = entry::ToolsRequested<Digest>;
+/// `workspace.imported`
+pub type WorkspaceImported = entry::WorkspaceImported<Digest>;
 
 /// A marker of the harness author's own kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::hook::{HookEvent, OnError};
+use rewake_wire::entry::OnError;
+
+use super::hook::HookEvent;
 use crate::effect::Effect;
 use crate::grant::Grants;
 use crate::ids::Digest;

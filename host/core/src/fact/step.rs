@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rewake_wire::entry::FileObserved;
-use rewake_wire::{Part, Sender};
+use rewake_wire::Ending;
+use rewake_wire::entry::{FileObserved, Question};
 use serde::{Deserialize, Serialize};
 
-use super::question::Question;
+use super::StepInput;
 use crate::ids::{Digest, Seed, Timestamp};
 
 /// `step.started`: the step's input, fixed before it runs; a re-run uses it verbatim.
@@ -21,74 +21,6 @@ pub struct StepStarted {
     pub component: Digest,
     /// What its random stream is made from.
     pub seed: Seed,
-}
-
-/// What a step is told.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepInput {
-    /// Messages it accepts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<Message>,
-    /// Answers it accepts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answers: Vec<Answer>,
-    /// What hooks added since the last step.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contexts: Vec<String>,
-    /// What came before and did not end well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unfinished: Option<Unfinished>,
-}
-
-/// A message that was accepted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Message {
-    /// Its row in the inbox.
-    pub n: u64,
-    /// Who sent it.
-    pub sender: Sender,
-    /// When it was accepted.
-    pub at: Timestamp,
-    /// What it says.
-    pub parts: Vec<Part>,
-}
-
-/// An answer that was accepted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// The question's id.
-    pub question: String,
-    /// Who answered.
-    pub sender: Sender,
-    /// JSON text.
-    pub value: String,
-}
-
-/// What came before and did not end well since the last step that did; its entries tell what happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unfinished {
-    /// The turn's number.
-    pub turn: u32,
-    /// How it ended.
-    pub how: Ending,
-    /// Its first entry; if turns before it ended badly too and no step was told of them, theirs.
-    pub first_seq: u64,
-    /// Its last entry.
-    pub last_seq: u64,
-}
-
-/// How a step or a turn ended that did not end well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// A person interrupted it.
-    Interrupted,
-    /// The harness said that it failed, or a limit was reached.
-    Failed,
-    /// The harness died.
-    Trapped,
-    /// Its time was over.
-    TimedOut,
 }
 
 /// Saved state, by digest.

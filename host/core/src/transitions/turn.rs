@@ -271,10 +271,10 @@ fn complete(session: &Session, turn: &Turn, rows: &[Row]) -> Draft {
 /// The call whose answer a message says: that of the newest answer in its step, if no message said it before.
 pub(crate) fn answer_said(step: &Step, parts: &[Part]) -> Option<u64> {
     let Fact::ModelCompleted(body) = &step.entries.get(step.unsaid?)?.fact else { return None };
-    let said = || parts.iter().filter_map(Part::as_text);
+    let said = || parts.iter().filter_map(plain);
     let answered = || {
         body.answer().unwrap_or_default().iter().filter_map(|content| match content {
-            ModelContent::Part(part) => part.as_text(),
+            ModelContent::Part(part) => plain(part),
             _ => None,
         })
     };
@@ -283,6 +283,13 @@ pub(crate) fn answer_said(step: &Step, parts: &[Part]) -> Option<u64> {
         && said().map(bytes).sum::<usize>() == answered().map(bytes).sum::<usize>()
         && said().flat_map(str::bytes).eq(answered().flat_map(str::bytes));
     is_same.then_some(body.start)
+}
+
+fn plain(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text { text } => Some(text),
+        _ => None,
+    }
 }
 
 /// Checks which answer it says, and keeps the agent's last words, if a Stop hook will want them.
@@ -297,7 +304,7 @@ pub(crate) fn said(session: &mut Session, body: &AgentMessage) -> Applied {
     if !firing::has(session, HookEvent::Stop) {
         return Ok(());
     }
-    let texts = body.parts.iter().filter_map(Part::as_text);
+    let texts = body.parts.iter().filter_map(plain);
     let text = texts.collect::<Vec<_>>().join("\n");
     open_turn(session)?.said = Some(limits::cut_chars(&text, limits::HOOK_TEXT_CHARS_MAX));
     Ok(())

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rewake_bindings::types::ToolDef;
+use rewake_core::effect::capped;
 use rewake_core::fact::{
     AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookPin, PluginKind, ToolPin,
 };
@@ -382,7 +383,7 @@ fn config(rules: &Rules, bundle: &Bundle) -> Result<String, PlanError> {
 
 fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<'_>) -> ToolPin {
     let def = &offered.def;
-    let effect = effect_in(def.effect).capped_by(&component.grants);
+    let effect = capped(effect_in(def.effect), &component.grants);
     let definition = Digest::of_parts([
         name.as_bytes(),
         component.bundle.as_bytes(),

@@ -9,7 +9,8 @@ mod uses;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_sdk::{
-    entry::{Entry, HookVerdict, ModelOutcome, StepInput},
+    entry::{Entry, ModelOutcome, StepInput},
+    harness::Ending,
     model::{Content, Finish, Role, Usage},
     part::text_of,
     prelude::*,
@@ -178,7 +179,7 @@ impl Context {
             Err(error) => return Err(error),
         };
         match entry {
-            Entry::StepStarted(started) => self.step_started(event, started.input),
+            Entry::StepStarted(input) => self.step_started(event, input),
             Entry::StepCompleted => self.is_compacting = false,
             Entry::StepAborted => {
                 self.again.append(&mut self.contexts);
@@ -190,22 +191,22 @@ impl Context {
                 self.model_completed(event.seq, end.outcome, asks);
             }
             Entry::ToolsRequested(requested) => self.open.requested(&requested.uses),
-            Entry::ToolStarted(started) => self.open.started(&started),
-            Entry::ToolCompleted(end) => {
-                if let Some(name) = self.open.name(end.index) {
-                    self.did.entry(name.to_owned()).or_default()[usize::from(end.outcome != Outcome::Ok)] +=
-                        1;
+            Entry::ToolStarted { index, body } => self.open.started(index, &body),
+            Entry::ToolCompleted { index, body } => {
+                if let Some(name) = self.open.name(index) {
+                    let did = self.did.entry(name.to_owned()).or_default();
+                    did[usize::from(body.outcome != Outcome::Ok)] += 1;
                 }
-                self.open.completed(end);
+                self.open.completed(index, *body);
             }
-            Entry::ToolLost(end) => {
-                if let Some(name) = self.open.name(end.index) {
+            Entry::ToolLost { index, .. } => {
+                if let Some(name) = self.open.name(index) {
                     self.did.entry(name.to_owned()).or_default()[1] += 1;
                 }
-                self.open.lost(end.index);
+                self.open.lost(index);
             }
-            Entry::HookStarted(started) => self.open.hook_started(event.seq, started.event),
-            Entry::HookVerdict(verdict) => self.verdict(verdict),
+            Entry::HookStarted(name) => self.open.hook_started(event.seq, name),
+            Entry::HookVerdict { index: Some(index), body } => self.open.verdict(index, *body),
             Entry::Titled => self.named = true,
             Entry::WorkspaceImported(imported) => self.notes.push(words::of_import(&imported)),
             Entry::Custom(data) => self.custom(&event.kind, &data)?,
@@ -231,14 +232,14 @@ impl Context {
         let mut answers = input.answers;
         let mut content: Vec<Content> = self.open.close(&mut answers);
         let mut texts = std::mem::take(&mut self.notes);
-        if input.unfinished.is_some_and(|before| before.how == "rolled_back") {
+        if input.unfinished.is_some_and(|before| before.how == Ending::RolledBack) {
             texts.push(words::ROLLED_BACK.to_owned());
         }
         let heard = self.heard_first(&input.contexts);
         texts.extend(heard.iter().map(|text| words::of_context(text)));
         texts.extend(self.last.nudge());
         self.last.told = true;
-        content.extend(texts.into_iter().map(|text| Content::Part(Part::Text(text))));
+        content.extend(texts.into_iter().map(|text| Content::Part(text.into())));
         let asked: Vec<String> = input.messages.iter().map(|message| text_of(&message.parts)).collect();
         let said = input.messages.into_iter().flat_map(words::of_message);
         content.extend(said.map(Content::Part));
@@ -285,7 +286,8 @@ impl Context {
 
     fn model_completed(&mut self, seq: u32, outcome: ModelOutcome, asks: bool) {
         let (mut content, finish, usage, context_tokens) = match outcome {
-            ModelOutcome::Completion { content, finish, usage, context_tokens } => {
+            ModelOutcome::Completion { content, finish, usage, context_tokens, .. } => {
+                let content: Vec<Content> = content.into_iter().map(Content::from).collect();
                 (content, finish, usage, context_tokens)
             }
             ModelOutcome::TooLarge(_) => {
@@ -320,12 +322,6 @@ impl Context {
             _ => None,
         });
         ids.collect()
-    }
-
-    fn verdict(&mut self, verdict: HookVerdict) {
-        if verdict.index.is_some() {
-            self.open.verdict(verdict);
-        }
     }
 
     fn custom(&mut self, kind: &str, data: &JsonText) -> Result<()> {
@@ -368,9 +364,7 @@ impl Last {
 
 impl Meter {
     fn counted(&mut self, usage: Usage, context_tokens: Option<u64>) {
-        let counts =
-            [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens];
-        self.tokens = counts.into_iter().map(u64::from).sum();
+        self.tokens = usage.total();
         self.bytes = 0;
         self.context_tokens = context_tokens.or(self.context_tokens);
         self.since = self.since.map(|since| since + 1);
@@ -379,5 +373,5 @@ impl Meter {
 
 /// Whether a piece can be sent: providers refuse empty text.
 fn is_something(content: &Content) -> bool {
-    !matches!(content, Content::Part(Part::Text(text)) if text.trim().is_empty())
+    !matches!(content, Content::Part(Part::Text { text }) if text.trim().is_empty())
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use rewake_sdk::{
-    entry::{Answer, HookVerdict, Requested, ToolCompleted, ToolStarted},
+    entry::{Answer, Decision, HookVerdict, Requested, ToolCompleted, ToolStarted},
     model::Content,
     prelude::*,
 };
@@ -55,7 +55,12 @@ enum State {
     /// It was begun, and its end is not known.
     Lost,
     /// It ended.
-    Ended(ToolCompleted),
+    Ended {
+        outcome: Outcome,
+        parts: Vec<Part>,
+        /// What hooks had to say before it ran.
+        contexts: Vec<String>,
+    },
     /// A question to people, by this id.
     Asked(String),
     /// A question that cannot be asked, and why.
@@ -130,15 +135,16 @@ impl Open {
         self.at(index).map(|open| open.name.as_str())
     }
 
-    pub(super) fn started(&mut self, started: &ToolStarted) {
-        if let Some(open) = self.at(started.index) {
+    pub(super) fn started(&mut self, index: u32, started: &ToolStarted) {
+        if let Some(open) = self.at(index) {
             (open.state, open.class) = (State::Started, started.class);
         }
     }
 
-    pub(super) fn completed(&mut self, completed: ToolCompleted) {
-        if let Some(open) = self.at(completed.index) {
-            open.state = State::Ended(completed);
+    pub(super) fn completed(&mut self, index: u32, completed: ToolCompleted) {
+        let ToolCompleted { outcome, parts, contexts, .. } = completed;
+        if let Some(open) = self.at(index) {
+            open.state = State::Ended { outcome, parts, contexts };
         }
     }
 
@@ -155,20 +161,21 @@ impl Open {
     }
 
     /// What a hook says of a use, in the order in which the host would tell it.
-    pub(super) fn verdict(&mut self, verdict: HookVerdict) {
-        let Some((_, event)) = self.hooks.iter().find(|(seq, _)| *seq == verdict.start) else { return };
+    pub(super) fn verdict(&mut self, index: u32, verdict: HookVerdict) {
+        let started = self.hooks.iter().find(|(seq, _)| u64::from(*seq) == verdict.start);
+        let Some((_, event)) = started else { return };
         let is_before = event == "PreToolUse";
-        let Some(open) = verdict.index.and_then(|index| self.at(index)) else { return };
+        let Some(open) = self.at(index) else { return };
         if is_before {
             open.before.extend(verdict.context.map(|text| (verdict.hook, text)));
             return;
         }
-        if verdict.decision == "block" {
+        if verdict.decision == Decision::Block {
             open.after.extend(verdict.reason.map(|text| (verdict.hook, text)));
         }
         open.after.extend(verdict.context.map(|text| (verdict.hook, text)));
-        if let (State::Ended(end), Some(output)) = (&mut open.state, verdict.changes.output) {
-            end.parts = output;
+        if let (State::Ended { parts, .. }, Some(output)) = (&mut open.state, verdict.changes.output) {
+            *parts = output;
         }
     }
 
@@ -186,7 +193,7 @@ impl Use {
             said.into_iter().map(|(_, text)| text).collect::<Vec<String>>()
         };
         let (outcome, parts, mut context) = match self.state {
-            State::Ended(end) => (end.outcome, end.parts, end.contexts),
+            State::Ended { outcome, parts, contexts } => (outcome, parts, contexts),
             State::Started | State::Lost => {
                 (Outcome::Unknown, Vec::new(), said(std::mem::take(&mut self.before)))
             }

@@ -8,7 +8,7 @@ use rewake_sdk::{
 };
 use serde_json::{Value, json};
 
-use super::{check_request, told};
+use super::{Writes as _, check_request, told};
 use crate::{Assistant, ask};
 
 fn ask(id: &str, input: Value) -> Content {
@@ -98,9 +98,9 @@ fn a_question_that_nobody_answered_is_told_as_that() {
     let mut assistant = Assistant::default();
     asked(&host, &mut assistant);
     let host = host
-        .entry("user.interrupt", json!({}))
-        .entry("question.withdrawn", json!({ "id": "turn_1-1-0" }))
-        .entry("turn.interrupted", json!({ "usage": {} }));
+        .wrote("user.interrupt", json!({}))
+        .wrote("question.withdrawn", json!({ "id": "turn_1-1-0" }))
+        .wrote("turn.interrupted", json!({ "usage": {} }));
     // The next message opens a turn of its own.
     host.close_turn();
     host.turn(&mut assistant, testing::input("forget it")).expect("a turn");

@@ -20,7 +20,7 @@ fn counted(tokens: u32, content: Vec<Content>) -> Completion {
         model: "scripted".to_owned(),
         content,
         finish: if has_use { Finish::ToolUse } else { Finish::End },
-        usage: Usage { input_tokens: tokens - 10, output_tokens: 10, ..Usage::default() },
+        usage: Usage { input_tokens: u64::from(tokens) - 10, output_tokens: 10, ..Usage::default() },
         context_tokens: Some(1_000),
     }
 }

@@ -66,7 +66,7 @@ impl Play {
             kind: kind.to_owned(),
             turn: Some(format!("turn_{}", self.turn)),
             at: String::new(),
-            data: JsonText::from(data),
+            data: JsonText::from(super::whole(kind, data)),
         });
         seq
     }

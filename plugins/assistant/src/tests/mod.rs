@@ -17,6 +17,7 @@ use rewake_sdk::{
     session::JournalEvent,
     testing::Fake,
 };
+use serde_json::{Value, json};
 
 use crate::context::Context;
 
@@ -32,6 +33,60 @@ pub(crate) fn workspace() -> Option<PathBuf> {
 /// Gives this thread's test a workspace.
 fn set_workspace(folder: PathBuf) {
     WORKSPACE.set(Some(folder));
+}
+
+/// An entry's payload as the host writes it: what a test does not care about is filled in.
+fn whole(kind: &str, mut data: Value) -> Value {
+    let use_of_tool = json!({ "name": "t", "input": "{}", "arguments": "" });
+    match kind {
+        "step.started" => {
+            if let Some(messages) = data.pointer_mut("/input/messages") {
+                fill_each(messages, &json!({ "n": 0, "at": 0 }));
+            }
+        }
+        "model.completed" => {
+            fill(&mut data, &json!({ "start": 0, "ms": 0 }));
+            if let Some(completion) = data.pointer_mut("/outcome/completion") {
+                fill(completion, &json!({ "model": "m" }));
+            }
+        }
+        "tools.requested" => fill_each(&mut data["uses"], &use_of_tool),
+        "tool.started" => fill(&mut data, &json!({ "name": "t", "definition": "", "arguments": "" })),
+        "tool.lost" => fill(&mut data, &json!({ "start": 0 })),
+        "hook.verdict" => fill(&mut data, &json!({ "binding": "" })),
+        "workspace.imported" => {
+            let by = json!({ "type": "operator", "id": "ada" });
+            let rest = json!({ "by": by, "bytes": 0, "left_out": 0, "replaced": false, "tree": "" });
+            fill(&mut data, &rest);
+        }
+        _ => {}
+    }
+    data
+}
+
+/// Gives an object the fields that it lacks.
+fn fill(data: &mut Value, fields: &Value) {
+    if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object()) {
+        for (name, value) in fields {
+            data.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+fn fill_each(list: &mut Value, fields: &Value) {
+    list.as_array_mut().into_iter().flatten().for_each(|data| fill(data, fields));
+}
+
+/// A journal that a test writes.
+trait Writes {
+    /// An entry that it already holds.
+    fn wrote(self, kind: &str, data: Value) -> Self;
+}
+
+impl Writes for Fake {
+    fn wrote(self, kind: &str, data: Value) -> Self {
+        self.entry(kind, whole(kind, data))
+    }
 }
 
 /// All that the model was told last, as text.
@@ -72,7 +127,7 @@ fn check_request(messages: &[Message]) {
         let first_other = message.content.iter().position(|content| result_id(content).is_none());
         assert!(first_other.is_none_or(|first| first == results.len()), "results come first: {message:#?}");
         for content in &message.content {
-            let is_empty = matches!(content, Content::Part(Part::Text(text)) if text.trim().is_empty());
+            let is_empty = matches!(content, Content::Part(Part::Text { text }) if text.trim().is_empty());
             assert!(!is_empty, "{messages:#?}");
         }
     }

@@ -8,7 +8,7 @@ use rewake_sdk::{
 };
 use serde_json::{Value, json};
 
-use super::{check_request, told};
+use super::{Writes as _, check_request, told};
 use crate::Assistant;
 
 /// A first turn whose answer wants these tools; what became of it is to be written by the test.
@@ -22,10 +22,10 @@ fn wanting(uses: &[(&str, &str)]) -> Fake {
         [{ "type": "text", "text": "go" }] });
     let completion = json!({ "content": content, "finish": "tool_use", "usage": {} });
     Fake::new()
-        .entry("step.started", json!({ "input": { "messages": [message] } }))
-        .entry("model.started", json!({}))
-        .entry("model.completed", json!({ "outcome": { "completion": completion } }))
-        .entry("tools.requested", json!({ "uses": requested }))
+        .wrote("step.started", json!({ "input": { "messages": [message] } }))
+        .wrote("model.started", json!({}))
+        .wrote("model.completed", json!({ "outcome": { "completion": completion } }))
+        .wrote("tools.requested", json!({ "uses": requested }))
 }
 
 /// The results of the first turn's uses, as the next one is told them.
@@ -67,18 +67,18 @@ fn outcomes_are_told_so_that_the_model_can_act() {
 #[test]
 fn what_an_interrupt_came_before_is_told_use_by_use() {
     let host = wanting(&[("a", "read"), ("b", "pay"), ("c", "write"), ("d", "scan")])
-        .entry("tool.started", json!({ "index": 0, "class": "pure" }))
-        .entry("tool.started", json!({ "index": 1, "class": "once" }))
-        .entry("tool.started", json!({ "index": 3, "class": "pure" }))
-        .entry(
+        .wrote("tool.started", json!({ "index": 0, "class": "pure" }))
+        .wrote("tool.started", json!({ "index": 1, "class": "once" }))
+        .wrote("tool.started", json!({ "index": 3, "class": "pure" }))
+        .wrote(
             "tool.completed",
             json!({ "index": 0, "start": 5, "outcome": "ok", "parts": [{ "type": "text", "text": "hi" }] }),
         )
-        .entry("user.interrupt", json!({}))
-        .entry("tool.lost", json!({ "index": 1, "start": 6, "why": "interrupted" }))
-        .entry("tool.lost", json!({ "index": 3, "start": 7, "why": "interrupted" }))
-        .entry("step.aborted", json!({ "how": "interrupted" }))
-        .entry("turn.interrupted", json!({ "usage": {} }));
+        .wrote("user.interrupt", json!({}))
+        .wrote("tool.lost", json!({ "index": 1, "start": 6, "why": "interrupted" }))
+        .wrote("tool.lost", json!({ "index": 3, "start": 7, "why": "interrupted" }))
+        .wrote("step.aborted", json!({ "how": "interrupted" }))
+        .wrote("turn.interrupted", json!({ "usage": {} }));
     let (results, told) = results(host);
     assert_eq!(results[0], "hi");
     assert!(results[1].contains("not known") && results[1].contains("may do it twice"), "{results:?}");
@@ -89,7 +89,7 @@ fn what_an_interrupt_came_before_is_told_use_by_use() {
 
 #[test]
 fn an_answer_that_nothing_came_of_is_not_left_open() {
-    let host = wanting(&[("a", "write")]).entry("step.aborted", json!({ "how": "trapped" })).entry(
+    let host = wanting(&[("a", "write")]).wrote("step.aborted", json!({ "how": "trapped" })).wrote(
         "turn.failed",
         json!({ "scope": "turn", "code": "trapped", "detail": "unreachable", "usage": {} }),
     );
@@ -107,11 +107,11 @@ fn ids_and_names_that_providers_refuse_are_not_sent_back() {
         wanting(&[twice[0], twice[1], twice[2], twice[3], (&long, &long)]),
         |host, (index, _)| {
             let parts = text(&format!("result {index}"));
-            host.entry("tool.completed", json!({ "index": index, "outcome": "ok", "parts": parts }))
+            host.wrote("tool.completed", json!({ "index": index, "outcome": "ok", "parts": parts }))
         },
     );
     let host =
-        host.entry("step.completed", json!({})).reply_use("read", json!({})).reply("ok").tool("read", "it");
+        host.wrote("step.completed", json!({})).reply_use("read", json!({})).reply("ok").tool("read", "it");
     host.turn(&mut Assistant::default(), testing::input("go on")).expect("a turn");
     let messages = host.requests().remove(1).messages;
     check_request(&messages);
@@ -171,7 +171,7 @@ fn hooks_are_heard_as_the_host_would_tell_it() {
     ];
     let host = entries
         .into_iter()
-        .fold(wanting(&[("a", "read"), ("b", "write")]), |host, (kind, data)| host.entry(kind, data));
+        .fold(wanting(&[("a", "read"), ("b", "write")]), |host, (kind, data)| host.wrote(kind, data));
     let (results, _) = results(host);
     assert_eq!(results[0], "[redacted]\nbefore\nmind the gap\nand more");
     assert!(results[1].contains("refused") && results[1].ends_with("no"), "{results:?}");
@@ -201,7 +201,7 @@ fn contexts_of_hooks_reach_the_model_once() {
 #[test]
 fn what_people_did_to_the_workspace_is_told() {
     let host = Fake::new()
-        .entry("workspace.imported", json!({ "files": 3, "replaced": false, "tree": "x" }))
+        .wrote("workspace.imported", json!({ "files": 3, "replaced": false, "tree": "x" }))
         .reply("ok");
     host.turn(&mut Assistant::default(), testing::input("go")).expect("a turn");
     assert!(told(&host).contains("people brought 3 files into the workspace"), "{}", told(&host));

@@ -130,10 +130,10 @@ fn completion_in(completion: wm::Completion) -> Completion {
             wm::Finish::Other => Finish::Other,
         },
         usage: Usage {
-            input_tokens: completion.usage.input_tokens,
-            output_tokens: completion.usage.output_tokens,
-            cache_read_tokens: completion.usage.cache_read_tokens,
-            cache_write_tokens: completion.usage.cache_write_tokens,
+            input_tokens: completion.usage.input_tokens.into(),
+            output_tokens: completion.usage.output_tokens.into(),
+            cache_read_tokens: completion.usage.cache_read_tokens.into(),
+            cache_write_tokens: completion.usage.cache_write_tokens.into(),
         },
         context_tokens: completion.context_tokens,
     }

@@ -11,9 +11,9 @@ use crate::{
 
 pub(super) fn part_in(part: wt::Part) -> Part {
     match part {
-        wt::Part::Text(text) => Part::Text(text),
-        wt::Part::Json(json) => Part::Json(JsonText::from_text(json)),
-        wt::Part::Blob(blob) => Part::Blob { media_type: blob.media_type, data: blob.data },
+        wt::Part::Text(text) => Part::Text { text },
+        wt::Part::Json(json) => Part::Json { json },
+        wt::Part::Blob(blob) => Part::Blob { media_type: blob.media_type, data: blob.data.into() },
         wt::Part::BlobRef(blob) => {
             Part::BlobRef { media_type: blob.media_type, digest: blob.digest, size: blob.size }
         }
@@ -22,9 +22,9 @@ pub(super) fn part_in(part: wt::Part) -> Part {
 
 pub(super) fn part_out(part: Part) -> wt::Part {
     match part {
-        Part::Text(text) => wt::Part::Text(text),
-        Part::Json(json) => wt::Part::Json(json.into_text()),
-        Part::Blob { media_type, data } => wt::Part::Blob(wt::Blob { media_type, data }),
+        Part::Text { text } => wt::Part::Text(text),
+        Part::Json { json } => wt::Part::Json(json),
+        Part::Blob { media_type, data } => wt::Part::Blob(wt::Blob { media_type, data: data.0 }),
         Part::BlobRef { media_type, digest, size } => {
             wt::Part::BlobRef(wt::BlobRef { media_type, digest, size })
         }

@@ -92,7 +92,7 @@ pub fn input(text: impl Into<String>) -> Input {
             id: "message".to_owned(),
             sender: Sender::Operator("operator".to_owned()),
             at: "2026-01-01T00:00:00.000Z".to_owned(),
-            parts: vec![Part::Text(text.into())],
+            parts: vec![Part::text(text)],
             origin: None,
         }],
         ..Input::default()

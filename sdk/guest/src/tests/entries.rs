@@ -2,7 +2,7 @@
 
 use crate::{
     entry::{Entry, ModelOutcome},
-    harness::Sender,
+    harness::{Ending, Sender},
     model::{Content, Outcome},
     prelude::*,
     session::JournalEvent,
@@ -48,23 +48,24 @@ fn whatever_the_host_writes_is_read() {
 #[test]
 fn what_it_says_is_what_the_host_wrote() {
     let Entry::StepStarted(started) = of_kind("step.started").remove(1) else { panic!("a step") };
-    assert_eq!(started.input.messages[0].sender, Sender::Operator("ada".to_owned()));
-    assert_eq!(started.input.messages[0].parts, [Part::text("hello")]);
-    assert_eq!(started.input.answers[0].value.as_str(), "1");
-    assert_eq!(started.input.unfinished.expect("one").how, "interrupted");
+    assert_eq!(started.messages[0].sender, Sender::Operator("ada".to_owned()));
+    assert_eq!(started.messages[0].parts, [Part::text("hello")]);
+    assert_eq!(started.answers[0].value, "1");
+    assert_eq!(started.unfinished.expect("one").how, Ending::Interrupted);
 
     let Entry::ModelCompleted(completed) = of_kind("model.completed").remove(0) else { panic!("a model") };
     let ModelOutcome::Completion { content, usage, .. } = completed.outcome else { panic!("an answer") };
+    let content: Vec<Content> = content.into_iter().map(Content::from).collect();
     assert!(matches!(&content[1], Content::Thinking(json) if json.as_str() == "{}"));
     assert!(matches!(&content[2], Content::ToolUse(one) if one.name == "words"));
     assert_eq!((usage.input_tokens, usage.cache_write_tokens), (10, 1));
 
-    let Entry::ToolCompleted(completed) = of_kind("tool.completed").remove(0) else { panic!("a tool") };
-    assert_eq!((completed.index, completed.outcome), (1, Outcome::Ok));
-    assert_eq!(completed.contexts, ["c"]);
+    let Entry::ToolCompleted { index, body } = of_kind("tool.completed").remove(0) else { panic!("a tool") };
+    assert_eq!((index, body.outcome), (1, Outcome::Ok));
+    assert_eq!(body.contexts, ["c"]);
 
     let outputs = of_kind("hook.verdict").into_iter().filter_map(|entry| match entry {
-        Entry::HookVerdict(verdict) => verdict.changes.output,
+        Entry::HookVerdict { index: Some(1), body } => body.changes.output,
         _ => None,
     });
     assert_eq!(outputs.collect::<Vec<_>>(), [vec![Part::text("hello")]]);

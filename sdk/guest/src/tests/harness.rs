@@ -194,7 +194,7 @@ fn messages_survive_being_saved() {
         Content::Thinking(JsonText::from_text(r#"{"b":1.0,"a":18446744073709551616}"#.to_owned())),
         Content::ToolUse(ToolUse::new("1", "t", json!({}))),
         Content::ToolResult(ToolResult::new("1", Outcome::TimedOut, "late")),
-        Content::Part(Part::Blob { media_type: "image/png".to_owned(), data: vec![0, 255] }),
+        Content::Part(Part::Blob { media_type: "image/png".to_owned(), data: vec![0, 255].into() }),
     ]);
     let json = serde_json::to_string(&message).expect("JSON");
     assert_eq!(serde_json::from_str::<Message>(&json).expect("a message"), message);

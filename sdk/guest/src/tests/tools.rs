@@ -56,7 +56,7 @@ crate::tools![look, quiet, configured, fails];
 fn check(input: Value, expected: Result<Value, &str>) {
     let answer = call_tool::<look>(input, &tool_context(json!({})));
     match (answer, expected) {
-        (Ok(parts), Ok(value)) => assert_eq!(parts, [Part::Json(JsonText::from(value))]),
+        (Ok(parts), Ok(value)) => assert_eq!(parts, [Part::json(value.to_string())]),
         (Err(ToolError::InvalidInput(message)), Err(part)) => {
             assert!(message.starts_with("the input does not fit the schema of `look`: "));
             assert!(message.contains(part), "{message}");

@@ -239,7 +239,7 @@ impl Harness for Script {
         }
         let digest = Digest::of_lines(self.learned.iter().map(String::as_str)).hex();
         let report = Report { digest, learned: std::mem::take(&mut self.learned) };
-        cx.say_parts(&[Part::Text(JsonText::of(&report)?.into_text())]);
+        cx.say_parts(&[JsonText::of(&report)?.into_text().into()]);
         Ok(Next::Done)
     }
 }

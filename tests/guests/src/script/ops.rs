@@ -120,7 +120,7 @@ impl Script {
             Op::Print { text } => writeln!(std::io::stdout(), "{text}")
                 .map_err(|error| Failure::turn("print", error.to_string()))?,
             Op::Spawn { agent, text } => {
-                let child = Child { agent, message: vec![Part::Text(text)], on_behalf_of: None };
+                let child = Child { agent, message: vec![text.into()], on_behalf_of: None };
                 match cx.spawn(&child) {
                     Ok(id) => self.learn(format!("spawned: {id}")),
                     Err(error) => self.learn(format!("not spawned: {error}")),

@@ -4,14 +4,14 @@
 //! interrupts or crashes: a test that needs those writes the entries with `Fake::entry`.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::World;
 use crate::{
-    entry::{self, ModelCompleted, ModelOutcome, StepInput, StepStarted, ToolCompleted},
-    harness::{Ending, Failure, Input, Message, Next},
+    harness::{Failure, Input, Message, Next},
     json::JsonText,
-    model::{ModelError, ModelResult, Outcome, ToolResult, ToolUse},
+    model::{ModelError, ModelResult, Outcome, ToolResult, ToolUse, Usage},
+    tool::Effect,
 };
 
 impl World {
@@ -28,11 +28,11 @@ impl World {
             self.turns += 1;
             self.info.turn = format!("turn_{}", self.turns);
         }
-        for message in journaled(input).messages {
-            self.write("user.message", &message);
+        for message in &input.messages {
+            self.write("user.message", &journaled_message(message));
         }
-        for answer in journaled(input).answers {
-            self.write("user.answer", &answer);
+        for answer in &input.answers {
+            self.write("user.answer", answer);
         }
         if self.steps.is_none() {
             self.write("turn.started", &json!({ "commands": [] }));
@@ -42,7 +42,7 @@ impl World {
 
     pub(super) fn begin_step(&mut self, input: &Input) {
         self.steps = Some(input.step);
-        self.write("step.started", &StepStarted { input: journaled(input) });
+        self.write("step.started", &json!({ "input": journaled(input) }));
     }
 
     pub(super) fn end_step(&mut self, next: &Next) {
@@ -68,8 +68,8 @@ impl World {
     /// The messages that came meanwhile.
     pub(super) fn steer(&mut self) -> Vec<Message> {
         let messages: Vec<Message> = self.meanwhile.drain(..).collect();
-        for message in journaled(&Input { messages: messages.clone(), ..Input::default() }).messages {
-            self.write("user.message", &message);
+        for message in &messages {
+            self.write("user.message", &journaled_message(message));
         }
         if !messages.is_empty() {
             self.write("turn.steered", &json!({ "commands": [] }));
@@ -79,67 +79,67 @@ impl World {
 
     pub(super) fn failed(&mut self, failure: &Failure) {
         self.write("step.aborted", &json!({ "how": "failed" }));
-        let (code, detail) = (failure.code.clone(), failure.detail.clone());
-        self.write("turn.failed", &entry::TurnFailed { code, detail });
+        let Failure { scope: _, code, detail } = failure;
+        let failed = json!({ "scope": "turn", "code": code, "detail": detail, "usage": Usage::default() });
+        self.write("turn.failed", &failed);
         self.steps = None;
     }
 
     pub(super) fn record_model(&mut self, result: &ModelResult) {
-        self.write("model.started", &json!({}));
+        let start = self.write("model.started", &json!({}));
         let outcome = match result.clone() {
-            Ok(completion) => ModelOutcome::Completion {
-                content: completion.content,
-                finish: completion.finish,
-                usage: completion.usage,
-                context_tokens: completion.context_tokens.map(u64::from),
-            },
-            Err(ModelError::Denied(why)) => ModelOutcome::Denied(why),
-            Err(ModelError::Budget(why)) => ModelOutcome::Budget(why),
-            Err(ModelError::TooLarge(why)) => ModelOutcome::TooLarge(why),
-            Err(ModelError::Rejected(why)) => ModelOutcome::Rejected(why),
-            Err(ModelError::Unavailable(why)) => ModelOutcome::Unavailable(why),
+            Ok(completion) => json!({ "completion": completion }),
+            Err(ModelError::Denied(why)) => json!({ "denied": why }),
+            Err(ModelError::Budget(why)) => json!({ "budget": why }),
+            Err(ModelError::TooLarge(why)) => json!({ "too_large": why }),
+            Err(ModelError::Rejected(why)) => json!({ "rejected": why }),
+            Err(ModelError::Unavailable(why)) => json!({ "unavailable": why }),
         };
-        self.write("model.completed", &ModelCompleted { outcome });
+        self.write("model.completed", &json!({ "start": start, "outcome": outcome, "ms": 0 }));
     }
 
     pub(super) fn record_tools(&mut self, uses: &[ToolUse], results: &[ToolResult]) {
-        let requested: Vec<_> = uses.iter().map(|one| entry::Requested { id: one.id.clone() }).collect();
-        self.write("tools.requested", &entry::ToolsRequested { uses: requested });
+        let requested = uses
+            .iter()
+            .map(|one| json!({ "id": one.id, "name": one.name, "input": one.input, "arguments": "" }));
+        self.write("tools.requested", &json!({ "uses": requested.collect::<Vec<_>>() }));
         for (index, (one, result)) in (0..).zip(uses.iter().zip(results)) {
-            let was_started = result.outcome != Outcome::Denied && self.tools.contains_key(&one.name);
-            if was_started {
-                self.write("tool.started", &entry::ToolStarted { index, class: crate::tool::Effect::Once });
+            let mut start = None;
+            if result.outcome != Outcome::Denied && self.tools.contains_key(&one.name) {
+                let (class, digest) = (Effect::Once, "");
+                let started = json!({
+                    "index": index, "name": one.name, "class": class, "definition": digest, "arguments": digest,
+                });
+                start = Some(self.write("tool.started", &started));
             }
             if result.outcome == Outcome::Unknown {
-                self.write("tool.lost", &entry::ToolLost { index, why: "host".to_owned() });
+                self.write(
+                    "tool.lost",
+                    &json!({ "index": index, "start": start.unwrap_or(0), "why": "host" }),
+                );
                 continue;
             }
-            let (outcome, parts) = (result.outcome, result.parts.clone());
-            let contexts = result.context.clone();
-            self.write("tool.completed", &ToolCompleted { index, outcome, parts, contexts });
+            let ToolResult { id: _, outcome, parts, context } = result;
+            let completed = json!({
+                "index": index, "start": start, "outcome": outcome, "parts": parts, "contexts": context,
+            });
+            self.write("tool.completed", &completed);
         }
     }
 }
 
-fn journaled(input: &Input) -> StepInput {
-    let messages = input.messages.iter().cloned();
-    let answers = input.answers.iter().cloned();
-    let how = |how: Ending| match how {
-        Ending::Interrupted => "interrupted",
-        Ending::Failed => "failed",
-        Ending::Trapped => "trapped",
-        Ending::TimedOut => "timed_out",
-        Ending::RolledBack => "rolled_back",
-    };
-    StepInput {
-        messages: messages.map(|one| entry::Message { sender: one.sender, parts: one.parts }).collect(),
-        answers: answers
-            .map(|one| entry::Answer { question: one.question, sender: one.sender, value: one.value })
-            .collect(),
-        contexts: input.context.clone(),
-        unfinished: input
-            .unfinished
-            .as_ref()
-            .map(|before| entry::Unfinished { how: how(before.how).to_owned() }),
-    }
+/// What a step is told, as the journal keeps it.
+fn journaled(input: &Input) -> Value {
+    let messages = input.messages.iter().map(journaled_message);
+    let unfinished = input.unfinished.as_ref().map(|before| {
+        json!({ "turn": 0, "how": before.how, "first_seq": before.first_seq, "last_seq": before.last_seq })
+    });
+    json!({
+        "messages": messages.collect::<Vec<_>>(), "answers": input.answers, "contexts": input.context,
+        "unfinished": unfinished,
+    })
+}
+
+fn journaled_message(message: &Message) -> Value {
+    json!({ "n": 0, "sender": message.sender, "at": 0, "parts": message.parts })
 }

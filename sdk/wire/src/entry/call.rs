@@ -2,15 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rewake_wire::{Outcome, Part};
 use serde::{Deserialize, Serialize};
 
-use super::file::FileAudit;
-use super::http::HttpUse;
-use crate::ids::Digest;
-use crate::money::Usd;
-
-pub use crate::effect::Effect as Class;
+use super::{FileAudit, HttpUse};
+use crate::{Effect, Outcome, Part, Usd};
 
 /// `agent.message`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,14 +85,14 @@ pub enum Lost {
 
 /// `tools.requested`: it has no class and is never lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolsRequested {
+pub struct ToolsRequested<D> {
     /// The uses, in the order of their results.
-    pub uses: Vec<RequestedUse>,
+    pub uses: Vec<RequestedUse<D>>,
 }
 
 /// One use of a tool, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestedUse {
+pub struct RequestedUse<D> {
     /// The harness's id for it.
     pub id: String,
     /// The tool.
@@ -105,7 +100,7 @@ pub struct RequestedUse {
     /// The input, byte for byte as hook and tool receive it.
     pub input: String,
     /// Digest of the input's canonical form (RFC 8785), or of its bytes where it is no JSON.
-    pub arguments: Digest,
+    pub arguments: D,
     /// The pinned hooks that must have judged it before it may start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<u32>,
@@ -116,15 +111,15 @@ pub struct RequestedUse {
 
 /// `tool.started`: committed before the tool runs. Its chain hash is the idempotency key (R5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolStarted {
+pub struct ToolStarted<D> {
     /// The tool.
     pub name: String,
     /// Its effect class.
-    pub class: Class,
+    pub class: Effect,
     /// Digest of the tool's definition.
-    pub definition: Digest,
+    pub definition: D,
     /// Digest of the canonical arguments.
-    pub arguments: Digest,
+    pub arguments: D,
     /// The verdicts that let it pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<u64>,
@@ -132,7 +127,7 @@ pub struct ToolStarted {
 
 /// `tool.completed`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolCompleted {
+pub struct ToolCompleted<D> {
     /// Its start; none where it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<u64>,
@@ -157,15 +152,15 @@ pub struct ToolCompleted {
     pub withheld: Vec<String>,
     /// What it did with files.
     #[serde(default, skip_serializing_if = "FileAudit::is_empty")]
-    pub audit: FileAudit,
+    pub audit: FileAudit<D>,
     /// How often it called each host function (R7); functions that it never called are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, u64>,
 }
 
-impl ToolCompleted {
+impl<D> ToolCompleted<D> {
     /// An end of which nothing else is known.
-    pub fn new(start: Option<u64>, outcome: Outcome, parts: Vec<Part>) -> ToolCompleted {
+    pub fn new(start: Option<u64>, outcome: Outcome, parts: Vec<Part>) -> ToolCompleted<D> {
         ToolCompleted {
             start,
             outcome,
@@ -175,7 +170,7 @@ impl ToolCompleted {
             cut_bytes: 0,
             http: Vec::new(),
             withheld: Vec::new(),
-            audit: FileAudit::default(),
+            audit: FileAudit { uses: Vec::new(), dropped: 0 },
             calls: BTreeMap::new(),
         }
     }

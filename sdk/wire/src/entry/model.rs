@@ -1,27 +1,25 @@
 //! Facts of calls of models: what is sent, what comes of it, and what it costs (journal.md R5, R14).
 
-use rewake_wire::{Part, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::call::Lost;
-use crate::ids::Digest;
-use crate::money::Usd;
+use super::Lost;
+use crate::{Finish, Part, Usage, Usd};
 
 /// `model.started`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelStarted {
+pub struct ModelStarted<D> {
     /// The model's name in the operator's configuration.
     pub model: String,
     /// The provider and its own name for the model, such as `anthropic/…`; none: it is scripted, or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Digest of the whole request.
-    pub request: Digest,
+    pub request: D,
     /// Messages in the request.
     pub messages: u32,
     /// Where what was sent is kept (R14); none: an earlier version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stored: Option<Stored>,
+    pub stored: Option<Stored<D>>,
     /// The most that the first attempt can cost (R5).
     #[serde(default, skip_serializing_if = "Usd::is_zero")]
     pub reserved: Usd,
@@ -29,20 +27,20 @@ pub struct ModelStarted {
 
 /// What was sent to a model, as blobs of the session: each text is kept once, however often it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
+pub struct Stored<D> {
     /// The system text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system: Option<Digest>,
+    pub system: Option<D>,
     /// The list of tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Digest>,
+    pub tools: Option<D>,
     /// Bounds and sampling options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub options: Option<Digest>,
+    pub options: Option<D>,
     /// The list of messages: an earlier list, and what was added to it.
-    pub list: Digest,
+    pub list: D,
     /// Of all messages' digests in order: tells what a list holds, however it is cut into earlier ones.
-    pub through: Digest,
+    pub through: D,
 }
 
 /// `model.completed`
@@ -80,7 +78,7 @@ pub enum ModelOutcome {
         /// What it says.
         content: Vec<ModelContent>,
         /// Why it ended.
-        finish: ModelFinish,
+        finish: Finish,
         /// What it counted.
         usage: Usage,
         /// Tokens that the model can read at once, where that is known.
@@ -116,22 +114,6 @@ pub enum ModelContent {
         /// JSON text.
         input: String,
     },
-}
-
-/// Why a model's answer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ModelFinish {
-    /// It had said all.
-    End,
-    /// It wants tools.
-    ToolUse,
-    /// The bound on the answer's length.
-    MaxTokens,
-    /// It would not.
-    Refused,
-    /// Another reason.
-    Other,
 }
 
 /// `model.lost`

@@ -1,14 +1,13 @@
 //! What people bring into a session's workspace.
 
-use rewake_wire::Sender;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Digest;
+use crate::Sender;
 
 /// `workspace.imported`: files were brought into the workspace, between two turns. It is written before they
 /// are in place: a host that finds it and not them puts them there before it loads the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkspaceImported {
+pub struct WorkspaceImported<D> {
     /// Who brought them.
     pub by: Sender,
     /// Files, folders and links that came.
@@ -20,5 +19,5 @@ pub struct WorkspaceImported {
     /// Whether what the workspace held before is gone; else it stays where nothing came in its place.
     pub replaced: bool,
     /// Of all that the workspace holds with them.
-    pub tree: Digest,
+    pub tree: D,
 }

@@ -1,7 +1,8 @@
 //! What was sent to the session, as it was accepted (journal.md R1).
 
-use rewake_wire::{Part, Sender};
 use serde::{Deserialize, Serialize};
+
+use crate::{Part, Sender};
 
 /// `user.message`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
