@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::asked::Asked;
 use crate::entry::Entry;
 use crate::error::Corrupt;
-use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, StepStarted, WaitOn};
+use crate::fact::{Created, Ending, Fact, Next, Source, StateRef, StepInput, StepStarted, ToolPin, WaitOn};
 use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::money::Usd;
@@ -359,7 +359,7 @@ impl Session {
             Fact::ModelStarted(body) => model::started(self, entry, body),
             Fact::ModelCompleted(body) => model::completed(self, body),
             Fact::ModelLost(body) => model::lost(self, body),
-            Fact::ToolStarted(body) => call::started(self, entry, CallKind::Tool, body.class),
+            Fact::ToolStarted(body) => call::tool_started(self, entry, body),
             Fact::ToolCompleted(body) => match body.start {
                 Some(start) => call::ended(self, start, CallKind::Tool),
                 None => Ok(()),
@@ -426,6 +426,17 @@ impl Session {
     /// What a component may use by the newest entry that says so.
     pub fn grants_of(&self, component: u32) -> &Grants {
         self.grants.get(&component).unwrap_or_else(|| &self.pins().components[component as usize].grants)
+    }
+
+    /// What a tool may use by the newest entry that says so; nothing, if no component runs it.
+    pub fn grants_of_tool(&self, tool: &ToolPin) -> Option<&Grants> {
+        tool.component.map(|component| self.grants_of(component))
+    }
+
+    /// Whether uses of two tools must not overlap (journal.md R4).
+    pub(crate) fn conflict(&self, one: &ToolPin, other: &ToolPin) -> bool {
+        let (one, other) = (self.grants_of_tool(one), self.grants_of_tool(other));
+        one.zip(other).is_some_and(|(one, other)| one.conflicts_with(other))
     }
 
     /// Where the monotonic clock of a guest goes on at a time of the store: from its greatest recorded

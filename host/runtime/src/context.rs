@@ -89,7 +89,7 @@ impl SessionContext {
 
     /// A tool by the name the model uses.
     pub(crate) fn tool(&self, name: &str) -> Option<&ToolPin> {
-        self.created.tools.iter().find(|tool| tool.name == name)
+        self.created.tool(name)
     }
 
     /// What a component may use now.

@@ -124,8 +124,9 @@ impl Session {
         self.calls.tools()
     }
 
-    /// Calls tools side by side. The results are in the order of the uses; what was refused or
-    /// failed is a result too.
+    /// Calls tools: in parallel, except that tools that see a directory which one of them may change run one after
+    /// another, in the order of the list. The results are in the order of the uses; what was refused or failed is a
+    /// result too.
     #[must_use]
     pub fn call_tools(&self, uses: &[ToolUse]) -> Vec<ToolResult> {
         self.calls.call_tools(uses)

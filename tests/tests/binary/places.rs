@@ -204,8 +204,8 @@ fn a_lock_that_is_removed_while_it_is_held_gives_nothing_away() {
 #[test]
 fn two_processes_that_take_one_session_up_at_once() {
     let uses = [append("append_once", "once", FOREVER_MS), append("append_idempotent", "again", LONG_MS)];
-    let cut = cut(&scripted(), &json!([call(&uses)]), "both lines", |program, id| {
-        program.lines(id, "log", "once") > 0 && program.lines(id, "log", "again") > 0
+    let cut = cut(&scripted(), &json!([call(&uses)]), "the first line", |program, id| {
+        program.lines(id, "log", "once") > 0
     });
     let args = ["run", "--session", &cut.id];
     let both = [cut.program.start(&args), cut.program.start(&args)];
@@ -214,5 +214,5 @@ fn two_processes_that_take_one_session_up_at_once() {
     assert!(codes == [Some(0), Some(1)] || codes == [Some(0), Some(0)], "{codes:?}");
     let events = cut.program.check(&cut.id);
     assert_eq!(learned(&events), ["use-1: unknown: ", "use-2: ok: appended again"]);
-    assert_eq!((cut.lines("once"), cut.lines("again")), (1, 2));
+    assert_eq!((cut.lines("once"), cut.lines("again")), (1, 1));
 }

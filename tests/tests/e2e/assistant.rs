@@ -18,7 +18,7 @@ fn without_model() -> Draft {
     let path = root().join("plugins/assistant/assistant.wasm");
     let component = std::fs::read(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; build it with `cargo xtask guests`", path.display()));
-    let toml = "[component.harness]\nkind = \"harness\"\nsource = \"assistant.wasm\"\nstate_version = 2\n\n\
+    let toml = "[component.harness]\nkind = \"harness\"\nsource = \"assistant.wasm\"\nstate_version = 3\n\n\
                 [config.steer]\ntype = \"boolean\"\ndefault = true";
     Draft::new("test/assistant").toml(toml).file("assistant.wasm", component).tools("tool_probe", "rw")
 }
@@ -46,9 +46,9 @@ async fn told(world: &World, id: &SessionId) -> String {
 async fn an_interrupt_is_told_truthfully() {
     let slow = json!({ "path": "/workspace/log", "line": "a", "sleep_ms": 60_000 });
     let replies = uses(&[
-        ("append_once", slow),
         ("nothing", json!({})),
         ("sleep_pure", json!({ "ms": 1 })),
+        ("append_once", slow),
         ("sleep_pure", json!({ "ms": 60_000 })),
     ]);
     let world = World::new().await;

@@ -37,6 +37,38 @@ async fn steps_without_effects() {
     scenario.everywhere(|_, _, events| assert_eq!(events.count("custom.note"), 1)).await;
 }
 
+/// R4, `N-A1`: of writers of one request, a crash loses the one that ran at most: those that waited had not begun, and
+/// run in their order afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_that_wait() {
+    let lines = ["a", "b", "c"];
+    let uses = lines.map(|line| append("append_once", line));
+    let scenario = Scenario::new(Draft::scripted()).say(&json!([{ "op": "tools", "uses": uses }]));
+    scenario
+        .everywhere(|world, id, events| {
+            let lost = events.count("tool.lost");
+            assert!(lost <= 1, "{lost} calls are lost");
+            assert_eq!(events.count("tool.completed") + lost, lines.len());
+            let log = world.workspace_file(id, "log").unwrap_or_default();
+            let written: Vec<&str> = log.lines().collect();
+            assert!(written.is_sorted() && written.len() + lost >= lines.len(), "{written:?}");
+        })
+        .await;
+}
+
+/// R5: readers run side by side, and all that a crash cut off are performed again.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_side_by_side() {
+    let uses = [3, 1, 2].map(|ms| json!({ "name": "sleep_pure", "input": { "ms": ms } }));
+    let readers = Draft::new("test/ro").harness("harness_script").tools("tool_probe", "ro");
+    let scenario = Scenario::new(readers).say(&json!([{ "op": "tools", "uses": uses }]));
+    scenario
+        .everywhere(|_, _, events| {
+            assert_eq!((events.count("tool.started"), events.count("tool.completed")), (3, 3));
+        })
+        .await;
+}
+
 /// R5, X2, A44, B29: after a crash, a `once` call is not retried and its outcome is `unknown`; the others are
 /// retried.
 #[tokio::test(flavor = "multi_thread")]

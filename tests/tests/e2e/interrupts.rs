@@ -39,7 +39,8 @@ async fn a_tool_call_is_interrupted() {
         { "name": "sleep_pure", "input": { "ms": 60_000 } },
     ] }]);
     let (_, _, events) = interrupted(&Draft::scripted(), &ops, "tool.started").await;
-    assert_eq!((events.count("tool.started"), events.count("tool.lost")), (2, 2));
+    // The other one waits for it, and is never begun.
+    assert_eq!((events.count("tool.started"), events.count("tool.lost")), (1, 1));
     assert!(events.of_kind("tool.lost").all(|event| event.data["why"] == "interrupted"));
     assert_eq!(events.count("turn.interrupted"), 1);
 }

@@ -32,7 +32,8 @@ fn limited() -> Draft {
     Draft::new("test/limited").harness("harness_script").tools_within("tool_probe", "rw", limits)
 }
 
-/// A04, A14, R4: a request, its starts in the same transaction, and results in the order of the uses.
+/// A04, A14, R4: uses that write nothing start in one transaction and run side by side; their results are in the order of
+/// the uses.
 #[tokio::test(flavor = "multi_thread")]
 async fn results_come_in_the_order_of_the_uses() {
     let uses = json!([
@@ -40,13 +41,32 @@ async fn results_come_in_the_order_of_the_uses() {
         { "name": "sleep_pure", "input": { "ms": 1 } },
         { "name": "fail", "input": { "message": "no" } },
     ]);
-    let Called { events, learned, .. } = called(&Draft::scripted(), uses).await;
+    let readers = Draft::new("test/ro").harness("harness_script").tools("tool_probe", "ro");
+    let Called { events, learned, .. } = called(&readers, uses).await;
     assert_eq!(learned, ["use-1: ok: slept 500 ms", "use-2: ok: slept 1 ms", "use-3: error: no"]);
     let kinds = events.kinds();
     let at = kinds.iter().position(|kind| *kind == "tools.requested").unwrap();
     assert_eq!(kinds[at + 1..at + 4], ["tool.started"; 3]);
     let first = events.of_kind("tool.completed").next().unwrap();
     assert_ne!(first.data["start"], events.first("tool.started").seq, "they did not run side by side");
+}
+
+/// R4, `N-A1`: uses that may change a directory run one after another, in the order of the request; the start of each is
+/// recorded with the end before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_run_in_the_order_of_the_uses() {
+    let append = |line: &str, ms: u64| {
+        let input = json!({ "path": "/workspace/log", "line": line, "before_ms": ms });
+        json!({ "name": "append_once", "input": input })
+    };
+    let uses = json!([append("one", 300), append("two", 50), append("three", 0)]);
+    let Called { world, id, events, learned } = called(&Draft::scripted(), uses).await;
+    assert!(learned.iter().all(|line| line.contains(": ok: ")), "{learned:?}");
+    assert_eq!(world.workspace_file(&id, "log").as_deref(), Some("one\ntwo\nthree\n"));
+    let kinds = events.kinds();
+    let at = kinds.iter().position(|kind| *kind == "tools.requested").unwrap();
+    let pair = ["tool.started", "tool.completed"];
+    assert_eq!(kinds[at + 1..at + 7], [pair, pair, pair].concat());
 }
 
 /// R5: the idempotency key is the chain hash of the call's start.

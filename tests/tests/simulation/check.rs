@@ -25,6 +25,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("effects", effects),
     ("epochs", epochs),
     ("calls", calls),
+    ("writers", writers),
     ("turns", turns),
     ("questions", questions),
     ("steps", steps),
@@ -192,6 +193,28 @@ fn calls(evidence: &Evidence) -> Checked {
         }
     }
     ensure(open.is_empty(), || format!("calls never ended: {:?}", open.keys()))
+}
+
+/// R4, `N-A1`: no two calls of tools that may change the workspace overlap, and those of one request start in its order.
+/// The tools of the scene that write are those that append.
+fn writers(evidence: &Evidence) -> Checked {
+    let mut open: BTreeMap<u64, Place> = BTreeMap::new();
+    let mut newest = None;
+    for entry in &evidence.entries {
+        if matches!(&entry.fact, Fact::ToolStarted(body) if body.name.starts_with("append")) {
+            let (seq, place) = (entry.seq, entry.place);
+            ensure(open.is_empty(), || {
+                format!("the writer that starts at {seq} overlaps {:?}", open.keys())
+            })?;
+            ensure(newest < Some(place), || format!("the writer that starts at {seq} comes too early"))?;
+            open.insert(seq, place);
+            newest = Some(place);
+        }
+        if let Some(start) = ends(&entry.fact) {
+            open.remove(&start);
+        }
+    }
+    Ok(())
 }
 
 /// Every turn ended exactly once and last, and one is open at a time.

@@ -28,7 +28,7 @@ fn plan() -> Plan {
     let append = |name: &str, line: &str| {
         format!(r#"{{"name":"{name}","input":{{"path":"{LOG}","line":"{line}","sleep_ms":20}}}}"#)
     };
-    let uses = [append("append_once", "o"), append("append_idempotent", "i")].join(",");
+    let uses = [append("append_idempotent", "i"), append("append_once", "o")].join(",");
     let first = format!(
         r#"[{{"op":"tools","uses":[{uses}]}},{{"op":"ask","id":"q","text":"Go on?"}},{{"op":"say","text":"on"}}]"#
     );
@@ -152,6 +152,12 @@ const DOCTORINGS: &[Doctoring] = &[
             let start = evidence.entries[position(evidence, "tool.started")].seq;
             after(evidence, "tool.started", None, CallRetried::again(start, n));
         }
+    }),
+    ("writers", "a writer starts before an earlier one has ended", |evidence| {
+        let at = position(evidence, "tool.completed");
+        let end = evidence.entries.remove(at);
+        evidence.entries.insert(position(evidence, "step.completed"), end);
+        renumber(evidence);
     }),
     ("turns", "a turn never ends", |evidence| without(evidence, "turn.completed")),
     ("turns", "a turn ends twice", |evidence| twice(evidence, "turn.completed")),

@@ -35,6 +35,13 @@ pub struct Created {
     pub labels: BTreeMap<String, String>,
 }
 
+impl Created {
+    /// A tool, by the name that models use.
+    pub fn tool(&self, name: &str) -> Option<&ToolPin> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
 /// The agent of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentPin {

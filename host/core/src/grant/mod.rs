@@ -131,9 +131,21 @@ impl Grants {
         self.fs.iter().any(|grant| grant.access == Access::ReadWrite)
             || self.http.iter().any(HttpGrant::can_write)
     }
+
+    /// Whether calls with these and those grants must not overlap (journal.md R4): both see a directory that outlasts a
+    /// call, and one of them may change it.
+    pub fn conflicts_with(&self, other: &Grants) -> bool {
+        self.fs.iter().any(|grant| other.fs.iter().any(|other| grant.conflicts_with(other)))
+    }
 }
 
 impl FsGrant {
+    fn conflicts_with(&self, other: &FsGrant) -> bool {
+        let outlasts_a_call = matches!(self.source, FsSource::Workspace | FsSource::Host(_));
+        let may_change = self.access.max(other.access) == Access::ReadWrite;
+        outlasts_a_call && may_change && self.source == other.source
+    }
+
     /// Whether it is the same directory at the same place, and no more may be done there.
     pub fn is_within(&self, ceiling: &FsGrant) -> bool {
         self.mount == ceiling.mount && self.source == ceiling.source && self.access <= ceiling.access

@@ -1,10 +1,11 @@
 //! Calls: started, ended, tried again.
 
 use super::Applied;
+use super::record::at;
 use crate::effect::Effect;
 use crate::entry::Entry;
-use crate::fact::CallRetried;
-use crate::session::{CallKind, OpenCall, Session};
+use crate::fact::{CallRetried, Fact, ToolPin, ToolStarted};
+use crate::session::{CallKind, OpenCall, Session, Step};
 
 pub(crate) fn started(session: &mut Session, entry: &Entry, kind: CallKind, effect: Effect) -> Applied {
     let (turn, step) = session.open_step().ok_or("no step is open")?;
@@ -13,6 +14,23 @@ pub(crate) fn started(session: &mut Session, entry: &Entry, kind: CallKind, effe
     }
     session.calls.insert(entry.seq, OpenCall::new(entry, kind, effect));
     Ok(())
+}
+
+/// A tool starts: no open use may see a directory that it may change, nor change one that it sees (R4).
+pub(crate) fn tool_started(session: &mut Session, entry: &Entry, body: &ToolStarted) -> Applied {
+    let overlaps = |step: &Step, pin: &ToolPin| {
+        at(step, entry.place.ordinal).any(|earlier| match &earlier.fact {
+            Fact::ToolStarted(earlier_body) if session.calls.contains_key(&earlier.seq) => {
+                session.pins().tool(&earlier_body.name).is_some_and(|open| session.conflict(open, pin))
+            }
+            _ => false,
+        })
+    };
+    let step = session.open_step().map(|(_, step)| step);
+    if step.zip(session.pins().tool(&body.name)).is_some_and(|(step, pin)| overlaps(step, pin)) {
+        return Err("it overlaps a call that sees the same directory, and one of the two may change it");
+    }
+    started(session, entry, CallKind::Tool, body.class)
 }
 
 pub(crate) fn ended(session: &mut Session, start: u64, kind: CallKind) -> Applied {

@@ -153,7 +153,7 @@ pub(crate) fn let_pass(
 /// The tool whose use is at a place.
 fn tool_at<'s>(session: &'s Session, step: &Step, place: Place) -> Option<&'s ToolPin> {
     let requested = use_at(step, place).ok()?;
-    session.pins().tools.iter().find(|tool| tool.name == requested.name)
+    session.pins().tool(&requested.name)
 }
 
 /// Whether the client that runs the tool at a place has answered with its outcome.

@@ -1,6 +1,8 @@
 //! What a running step, or a hook that fires, may have recorded: the gate through which every fact of
 //! a guest's doing passes (journal.md R3 to R5).
 
+use std::collections::BTreeSet;
+
 use rewake_wire::Outcome;
 
 use super::{gate_hooks, http, logs, model, turn};
@@ -8,7 +10,9 @@ use crate::canonical;
 use crate::decide::{Decision, Then};
 use crate::entry::{Draft, Entry, Place};
 use crate::error::Refusal;
-use crate::fact::{CUSTOM, CallRetried, Fact, HookEvent, SessionTitled, ToolStarted, ToolsRequested};
+use crate::fact::{
+    CUSTOM, CallRetried, Fact, HookEvent, SessionTitled, ToolPin, ToolStarted, ToolsRequested,
+};
 use crate::limits;
 use crate::session::{CallKind, OpenCall, Session, Step};
 
@@ -186,8 +190,11 @@ fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted
     if requested.name != body.name {
         return Err(ASKED);
     }
-    let pin = session.pins().tools.iter().find(|tool| tool.name == body.name);
-    let Some(pin) = pin.filter(|tool| tool.definition == body.definition && tool.effect == body.class) else {
+    let Some(pin) = session
+        .pins()
+        .tool(&body.name)
+        .filter(|tool| tool.definition == body.definition && tool.effect == body.class)
+    else {
         return Err(Refusal::Rule("a tool may start only by its pinned definition and class"));
     };
     let begun = |entry: &&Entry| {
@@ -196,8 +203,29 @@ fn tool_started(session: &Session, step: &Step, place: Place, body: &ToolStarted
     if at(step, place.ordinal).any(|entry| begun(&entry)) {
         return Err(Refusal::Rule("the use was started or refused before"));
     }
+    waits_for_none(session, step, place, pin)?;
     let arguments = gate_hooks::let_pass(session, step, place, requested, pin, &body.verdicts)?;
     if arguments == body.arguments { Ok(()) } else { Err(ASKED) }
+}
+
+/// R4: a use that may change a directory starts after the end of each earlier use of the request that sees the
+/// directory; one that reads it, after the end of each earlier one that may change it.
+fn waits_for_none(session: &Session, step: &Step, place: Place, pin: &ToolPin) -> Result<(), Refusal> {
+    if place.index == 0 || session.grants_of_tool(pin).is_none_or(|grants| grants.fs.is_empty()) {
+        return Ok(());
+    }
+    let ends = at(step, place.ordinal)
+        .filter(|entry| matches!(entry.fact, Fact::ToolCompleted(_) | Fact::ToolLost(_)));
+    let ended: BTreeSet<u32> = ends.map(|entry| entry.place.index).collect();
+    for index in (0..place.index).filter(|index| !ended.contains(index)) {
+        let earlier = session.pins().tool(&use_at(step, place.at_index(index))?.name);
+        if earlier.is_some_and(|earlier| session.conflict(earlier, pin)) {
+            return Err(Refusal::Rule(
+                "an earlier use of the request that sees the same directory has not ended",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn refused(step: &Step, place: Place, outcome: Outcome) -> Result<(), Refusal> {

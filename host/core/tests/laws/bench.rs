@@ -59,16 +59,22 @@ impl Bench {
 
     /// A use of a tool is requested, that these hooks must judge.
     pub(crate) fn requested(tool: &str, hooks: &[u32]) -> Self {
+        Bench::requested_all(&[tool], hooks)
+    }
+
+    /// One call of tools has these uses.
+    pub(crate) fn requested_all(tools: &[&str], hooks: &[u32]) -> Self {
         let mut bench = Bench::in_step();
-        let one = RequestedUse {
-            id: "use0".into(),
-            name: tool.into(),
+        let one = |(index, tool): (usize, &&str)| RequestedUse {
+            id: format!("use{index}"),
+            name: (*tool).into(),
             input: "{}".into(),
             arguments: arguments(),
             hooks: hooks.to_vec(),
             after: vec![],
         };
-        bench.record(USE, ToolsRequested { uses: vec![one] }).unwrap();
+        let uses = tools.iter().enumerate().map(one).collect();
+        bench.record(USE, ToolsRequested { uses }).unwrap();
         bench
     }
 

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_core::Session;
 use rewake_core::effect::Effect;
-use rewake_core::entry::Entry;
+use rewake_core::entry::{Entry, Place};
 use rewake_core::fact::{Decision as Verdict, Fact, ModelOutcome, RequestedUse};
 use rewake_core::limits::RERUNS_MAX;
 use rewake_wire::Usage;
 
 use crate::world::World;
-use crate::{changes, contexts, imports, inbox, spend, starts};
+use crate::{changes, contexts, imports, inbox, pins, spend, starts};
 
 /// Every law at once.
 pub(crate) fn all(world: &World) {
     every_call_ends_once(world);
+    writers_are_alone(world);
     every_turn_ends_once_and_last(world);
     once_is_once(world);
     nothing_runs_that_was_not_let_pass(world);
@@ -46,6 +47,29 @@ pub(crate) fn ends(fact: &Fact) -> Option<u64> {
 
 fn is_start(fact: &Fact) -> bool {
     matches!(fact, Fact::ModelStarted(_) | Fact::ToolStarted(_) | Fact::HookStarted(_))
+}
+
+/// R4, `N-A1`: of uses that see one directory, a writer is alone; and they start in the order of the request.
+fn writers_are_alone(world: &World) {
+    let mut open: BTreeMap<u64, (Place, String)> = BTreeMap::new();
+    let mut started: BTreeMap<Place, String> = BTreeMap::new();
+    for entry in &world.journal {
+        if let Fact::ToolStarted(body) = &entry.fact {
+            let overlap = open.values().find(|(_, other)| pins::waits(&body.name, other));
+            assert_eq!(overlap, None, "{} overlaps it", body.name);
+            let later = started.range(entry.place..).find(|(place, other)| {
+                place.ordinal == entry.place.ordinal
+                    && place.is_in_step(entry.place.turn, entry.place.step)
+                    && pins::waits(&body.name, other)
+            });
+            assert_eq!(later, None, "{:?} starts after it", entry.place);
+            open.insert(entry.seq, (entry.place, body.name.clone()));
+            started.insert(entry.place, body.name.clone());
+        }
+        if let Some(start) = ends(&entry.fact) {
+            open.remove(&start);
+        }
+    }
 }
 
 fn every_call_ends_once(world: &World) {

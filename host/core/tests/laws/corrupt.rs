@@ -17,7 +17,7 @@ use crate::bench::{Bench, STEP, USE, bound, hook_started, model_started, tool_st
 use crate::pins::{self, ADVISER, GREETER, GUARD};
 
 /// Folding the fact stops the session at its entry, and says why.
-fn corrupt(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &str) {
+pub(crate) fn corrupt(bench: &Bench, place: Place, fact: impl Into<Fact>, why: &str) {
     let fact = fact.into();
     let kind = fact.kind().to_owned();
     let at = bench.session.head.seq + 1;

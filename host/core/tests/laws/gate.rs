@@ -17,6 +17,7 @@ use crate::bench::{
     Bench, STEP, USE, arguments, bound, completed, hook_started, model_started, refused, tool_started,
     verdict,
 };
+use crate::corrupt::corrupt;
 use crate::pins::{ADVISER, GREETER, GUARD, SETUP, WELCOME};
 
 const NOT_PASSED: &str = "a hook that must judge the use has not let it pass";
@@ -101,6 +102,46 @@ fn a_use_is_started_or_refused_once() {
     refused(&bench, USE.at_index(1), completed(None, Outcome::Denied), NO_USE);
     bench.record(USE, completed(None, Outcome::Error)).unwrap();
     refused(&bench, USE, completed(None, Outcome::Denied), BEGUN);
+}
+
+/// R4, `N-A1`: a use that may change a directory starts after every earlier one that sees it, and one that reads it after
+/// every earlier one that may change it; a journal in which they overlap is corrupt.
+#[test]
+fn a_use_waits_for_earlier_ones_that_its_files_depend_on() {
+    let waits = "an earlier use of the request that sees the same directory has not ended";
+    let overlaps = "it overlaps a call that sees the same directory, and one of the two may change it";
+    let at = |index| USE.at_index(index);
+    for (earlier, later, is_free) in
+        [("put", "send", false), ("read", "put", false), ("send", "read", false), ("read", "read", true)]
+    {
+        let mut bench = Bench::requested_all(&[earlier, later], &[]);
+        if is_free {
+            bench.record(at(1), tool_started(later, vec![])).unwrap();
+            bench.record(at(0), tool_started(earlier, vec![])).unwrap();
+            continue;
+        }
+        refused(&bench, at(1), tool_started(later, vec![]), waits);
+        let start = bench.record(at(0), tool_started(earlier, vec![])).unwrap();
+        refused(&bench, at(1), tool_started(later, vec![]), waits);
+        corrupt(&bench, at(1), tool_started(later, vec![]), overlaps);
+        bench.record(at(0), completed(Some(start), Outcome::Ok)).unwrap();
+        bench.record(at(1), tool_started(later, vec![])).unwrap();
+    }
+    // One that was refused, or whose end nobody knows, is waited for no longer.
+    for end in
+        [Fact::from(completed(None, Outcome::Denied)), Fact::from(ToolLost { start: 0, why: Lost::Host })]
+    {
+        let mut bench = Bench::requested_all(&["put", "put"], &[]);
+        let end = match end {
+            Fact::ToolLost(lost) => {
+                let start = bench.record(at(0), tool_started("put", vec![])).unwrap();
+                Fact::from(ToolLost { start, ..lost })
+            }
+            end => end,
+        };
+        bench.record(at(0), end).unwrap();
+        bench.record(at(1), tool_started("put", vec![])).unwrap();
+    }
 }
 
 #[test]

@@ -46,7 +46,9 @@ fn put(session: &mut Session, input: Input) -> Vec<Fact> {
 }
 
 fn now(tools: Grants) -> Input {
-    Input::Grants(vec![Grants::default(), tools, Grants::default()])
+    let mut grants: Vec<Grants> = pins::created().components.into_iter().map(|one| one.grants).collect();
+    grants[TOOLS as usize] = tools;
+    Input::Grants(grants)
 }
 
 fn narrowed(from: Grants, to: Grants) -> Vec<Fact> {

@@ -6,7 +6,7 @@ use rewake_core::effect::Effect;
 use rewake_core::fact::{
     AgentPin, BundlePin, ComponentPin, Created, GuestLimits, HookEvent, HookPin, OnError, PluginKind, ToolPin,
 };
-use rewake_core::grant::Grants;
+use rewake_core::grant::{Access, FsGrant, FsSource, Grants};
 use rewake_core::ids::{Digest, SessionId};
 
 /// PreToolUse; its failure denies.
@@ -58,6 +58,7 @@ pub(crate) fn created() -> Created {
             component("loop", PluginKind::Harness),
             component("tools", PluginKind::Tool),
             component("hooks", PluginKind::Hook),
+            component("writers", PluginKind::Tool),
         ],
         tools: TOOLS.iter().map(|(name, effect)| tool(name, *effect)).collect(),
         hooks: vec![
@@ -80,8 +81,8 @@ fn component(name: &str, kind: PluginKind) -> ComponentPin {
         kind,
         digest: Digest::of(name.as_bytes()),
         state_version: 1,
-        asks: Grants::default(),
-        grants: Grants::default(),
+        asks: grants(name),
+        grants: grants(name),
         limits: GuestLimits {
             memory_bytes_max: 64 << 20,
             timeout_ms: 5_000,
@@ -92,10 +93,26 @@ fn component(name: &str, kind: PluginKind) -> ComponentPin {
     }
 }
 
+/// What a component may use: readers and writers see the workspace.
+fn grants(component: &str) -> Grants {
+    let access = match component {
+        "tools" => Access::ReadOnly,
+        "writers" => Access::ReadWrite,
+        _ => return Grants::default(),
+    };
+    let mount = FsGrant { mount: "/workspace".into(), source: FsSource::Workspace, access };
+    Grants { fs: vec![mount], http: vec![] }
+}
+
+/// Whether a tool waits for earlier uses of it or of another: one of the two writes.
+pub(crate) fn waits(tool: &str, earlier: &str) -> bool {
+    tool != "read" || earlier != "read"
+}
+
 fn tool(name: &str, effect: Effect) -> ToolPin {
     ToolPin {
         name: name.into(),
-        component: Some(1),
+        component: Some(if name == "read" { 1 } else { 3 }),
         by: None,
         tool: name.into(),
         description: String::new(),

@@ -202,7 +202,7 @@ fn used(name: &str, input: Value, id: String) -> Result<Used, String> {
 /// Asks the hooks of one component that are for an event, one after another, in the order of their
 /// declarations; none is asked, if none is for it.
 pub(crate) async fn ask_alone(cx: &Arc<SessionContext>, component: u32, fired: &Fired) -> Vec<Answered> {
-    let target = match cx.created.tools.iter().find(|tool| tool.name == fired.tried) {
+    let target = match cx.tool(&fired.tried) {
         Some(tool) => MatchTarget::tool(cx, tool),
         None => MatchTarget { name: &fired.tried, effect: fired.effect, grants: fired.grants.clone() },
     };

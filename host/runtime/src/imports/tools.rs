@@ -1,5 +1,5 @@
-//! `tools.call` (journal.md R4): the request, then every verdict, then every start in one commit, then the
-//! calls side by side.
+//! `tools.call` (journal.md R4): the request, then every verdict, then the starts, then the calls: side by side, or one
+//! after another where they see a directory that one of them may change.
 
 use std::sync::Arc;
 
@@ -108,6 +108,15 @@ impl Call for Use {
         self.place.index
     }
 
+    /// Uses that see a directory of which one may change it run in the order in which the model wrote them (R4).
+    fn precedes(&self, later: &Self) -> bool {
+        let grants = |one: &Self| {
+            let component = one.planned.target.as_ref().ok().and_then(|tool| tool.component);
+            component.map(|component| &self.cx.component(component).grants)
+        };
+        grants(self).zip(grants(later)).is_some_and(|(one, other)| one.conflicts_with(other))
+    }
+
     /// All uses of the request were compared together.
     async fn compare(&self, _: Place, _: &Recorded) -> std::result::Result<(), (u64, Difference)> {
         Ok(())
@@ -155,7 +164,7 @@ impl Call for Use {
     }
 }
 
-/// Runs the uses side by side; the results are in the order of the uses.
+/// Runs the uses; the results are in the order of the uses.
 async fn call(imports: &mut StepImports, mut uses: Vec<ToolUse>) -> Result<Vec<ToolResult>> {
     let StepImports { recorder, cx } = imports;
     let (place, recorded) = recorder.begin(FUNCTION)?;

@@ -13,6 +13,7 @@ use rewake_store::Blob;
 use wasmtime::{Result, format_err};
 
 use super::Recorder;
+use super::queue::{Freed, Queue};
 use crate::context::Busy;
 use crate::event::{DriverHandle, Unrecorded};
 use crate::join_all::join_all;
@@ -30,6 +31,11 @@ pub(crate) trait Call: Send + Sized + 'static {
     /// The hook that it asks.
     fn hook(&self) -> Option<u32> {
         None
+    }
+
+    /// Whether a later call of the same request starts only after this one has ended.
+    fn precedes(&self, _later: &Self) -> bool {
+        false
     }
 
     /// Compares the call with its record. The seq is that of the entry in which they differ.
@@ -88,6 +94,13 @@ pub(crate) struct Facts {
     pub(crate) busy: Option<Busy>,
 }
 
+impl Facts {
+    /// Whether there is nothing to perform.
+    fn end(&self) -> bool {
+        self.drafts.iter().any(|draft| ends_call(&draft.fact))
+    }
+}
+
 /// A durable one.
 impl From<Draft> for Facts {
     fn from(draft: Draft) -> Self {
@@ -102,6 +115,10 @@ struct Begun<C> {
     /// Its start, if an earlier run recorded it.
     start: Option<Arc<Entry>>,
     attempt: u32,
+    /// Its end is not what is recorded first.
+    is_live: bool,
+    /// It waits for earlier calls, and has no start or repeat before.
+    freed: Option<Freed>,
 }
 
 impl Recorder {
@@ -112,8 +129,8 @@ impl Recorder {
         ended.pop().ok_or_else(|| format_err!("a call has no end"))
     }
 
-    /// Runs calls side by side, all of them parts of the guest's call at `place`; returns them in their order, each
-    /// with its end. `first` is recorded in one transaction with their starts.
+    /// Runs calls, all of them parts of the guest's call at `place`; returns them in their order, each with its end. They
+    /// run side by side, apart from those that others precede. `first` is recorded in one transaction with the starts.
     pub(crate) async fn run_all<C: Call>(
         &mut self,
         place: Place,
@@ -123,7 +140,8 @@ impl Recorder {
     ) -> Result<Vec<(C, Arc<Entry>)>> {
         let before = first.len();
         let mut all = Facts { drafts: first, durable: before > 0, ..Facts::default() };
-        let (mut ended, mut begun) = (Vec::new(), Vec::new());
+        let queue = Arc::new(Queue::default());
+        let (mut ended, mut begun) = (Vec::new(), Vec::<Begun<C>>::new());
         for (at, mut call) in calls.into_iter().enumerate() {
             if !recorded.is_empty()
                 && let Err((seq, difference)) = call.compare(place, recorded).await
@@ -142,22 +160,32 @@ impl Recorder {
                 }
                 Progress::Fresh => (call.start(self, place, recorded).await?, None, 0),
             };
-            all.drafts.extend(facts.drafts);
-            all.blobs.extend(facts.blobs);
-            all.durable |= facts.durable;
-            begun.push(Begun { at, call, start, attempt });
+            let is_live = !facts.end();
+            let precede =
+                begun.iter().filter(|earlier| is_live && earlier.is_live && earlier.call.precedes(&call));
+            let after: Vec<usize> = precede.map(|earlier| earlier.at).collect();
+            let mut freed = None;
+            if after.is_empty() {
+                all.drafts.extend(facts.drafts);
+                all.blobs.extend(facts.blobs);
+                all.durable |= facts.durable;
+            } else {
+                freed = Some(queue.push(after, facts));
+            }
+            begun.push(Begun { at, call, start, attempt, is_live, freed });
         }
         let mut entries = Vec::new();
         if !all.drafts.is_empty() {
             entries = self.record_with(place, all.drafts, all.blobs, all.durable).await?;
         }
+        // After the first ones, one entry stands for each call that does not wait: its start, its repeat, or its end.
+        let mut entries = entries.into_iter().skip(before);
         let mut live = Vec::new();
-        // After the first ones, one entry stands for each: its start, its repeat, or its end.
-        for (begun, entry) in begun.into_iter().zip(entries.into_iter().skip(before)) {
-            if ends_call(&entry.fact) {
-                ended.push((begun.at, begun.call, entry));
-            } else {
-                live.push(perform(begun, entry, self.driver()));
+        for begun in begun {
+            let entry = if begun.freed.is_none() { entries.next() } else { None };
+            match entry {
+                Some(end) if ends_call(&end.fact) => ended.push((begun.at, begun.call, end)),
+                entry => live.push(perform(begun, entry, Arc::clone(&queue), self.driver())),
             }
         }
         ended.extend(join_all(live).await.map_err(|why| self.unrecorded(why))?);
@@ -166,16 +194,21 @@ impl Recorder {
     }
 }
 
-/// Performs one call, and records its end. `entry` is its start, or its repeat.
+/// Performs one call, after those that precede it, and records its end. `entry` is its start, or its repeat.
 async fn perform<C: Call>(
     begun: Begun<C>,
-    entry: Arc<Entry>,
+    entry: Option<Arc<Entry>>,
+    queue: Arc<Queue>,
     driver: DriverHandle,
 ) -> std::result::Result<(usize, C, Arc<Entry>), Unrecorded> {
-    let Begun { at, mut call, start, attempt } = begun;
-    let Facts { drafts, blobs, durable, busy: _busy } =
-        call.perform(&driver, &start.unwrap_or(entry), attempt).await?;
-    let entries = driver.record_with(drafts, blobs, durable).await?;
+    let Begun { at, mut call, start, attempt, freed, .. } = begun;
+    let entry = match freed {
+        Some(freed) => Some(freed.await.map_err(|_| Unrecorded::Dropped)??),
+        None => entry,
+    };
+    let start = start.or(entry).ok_or(Unrecorded::Dropped)?;
+    let Facts { drafts, blobs, durable, busy: _busy } = call.perform(&driver, &start, attempt).await?;
+    let entries = queue.end(at, &driver, (drafts, blobs, durable)).await?;
     let end = entries.into_iter().find(|entry| ends_call(&entry.fact));
     end.map(|end| (at, call, end)).ok_or(Unrecorded::Dropped)
 }

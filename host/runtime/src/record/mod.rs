@@ -3,6 +3,7 @@
 //! and hand it what came of it.
 
 mod call;
+mod queue;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

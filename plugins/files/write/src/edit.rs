@@ -44,7 +44,7 @@ pub(crate) fn edit(root: &Path, args: &Edit) -> Result<String, ToolError> {
              with write_file",
         ));
     }
-    replace(&place, &edited)?;
+    replace(&place, Some(&text), &edited)?;
     let lines = source.lines_of(&places);
     Ok(match &lines[..] {
         [line] => format!("changed `{}` at line {line}", place.name),

@@ -10,8 +10,9 @@ mod tests;
 
 use std::{
     fs::{self, File},
+    hash::{BuildHasher as _, RandomState},
     io::{self, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rewake_sdk::{
@@ -23,6 +24,8 @@ use rewake_sdk::{
 const FILE_BYTES_MAX: usize = 16 << 20;
 /// The longest name of the file that is written beside the one that it then replaces.
 const BESIDE_BYTES_MAX: usize = 200;
+/// Names that are tried for it; each has 64 bits of chance.
+const BESIDE_TRIES: u32 = 4;
 
 #[args]
 struct Write {
@@ -70,7 +73,7 @@ rewake_sdk::tools![write_file, edit_file];
 
 fn write(root: &Path, args: &Write) -> Result<String, ToolError> {
     let place = file(root, &args.path)?;
-    replace(&place, &args.content)?;
+    replace(&place, None, &args.content)?;
     Ok(format!("wrote `{}`: {} bytes", place.name, args.content.len()))
 }
 
@@ -108,37 +111,45 @@ fn no_link_on_the_way(root: &Path, place: &Place) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Puts a file in place whole: written beside it first, then renamed over it.
-fn replace(place: &Place, text: &str) -> Result<(), ToolError> {
+/// Puts a file in place whole: written beside it first, then renamed over it. `before`: what it must still hold, if it
+/// was read; another call, or a program of the host, may have changed it since.
+fn replace(place: &Place, before: Option<&str>, text: &str) -> Result<(), ToolError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(too_large(place, text.len() as u64));
     }
     if let Some(directory) = place.path.parent() {
         fs::create_dir_all(directory).map_err(|error| explain(place, &error))?;
     }
-    let name = place.path.file_name().unwrap_or_default().to_string_lossy();
-    let name = &name[..name.floor_char_boundary(BESIDE_BYTES_MAX)];
-    let beside = place.path.with_file_name(format!("{name}.rewake-part"));
-    let written = write_new(&beside, text).and_then(|()| fs::rename(&beside, &place.path));
-    written.map_err(|error| {
-        // The file is as it was; only the piece beside it may be left, and the next write takes it.
+    let (beside, mut file) = beside(&place.path).map_err(|error| explain(place, &error))?;
+    let mut put = || {
+        file.write_all(text.as_bytes()).map_err(|error| explain(place, &error))?;
+        if before.is_some_and(|before| fs::read(&place.path).ok().as_deref() != Some(before.as_bytes())) {
+            return Err(ToolError::failed(format!(
+                "`{}` was changed by something else during this edit: nothing was written. Read it again",
+                place.name
+            )));
+        }
+        fs::rename(&beside, &place.path).map_err(|error| explain(place, &error))
+    };
+    put().inspect_err(|_| {
+        // The target is as it was. What was written beside it is of this call alone.
         let _ = fs::remove_file(&beside);
-        explain(place, &error)
     })
 }
 
-/// Writes a file that is not there, in place of one that an earlier host left or of a link that someone put
-/// there: that one is taken away, never written through.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let create = || File::create_new(path);
-    let mut file = match create() {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(path)?;
-            create()?
+/// A new file beside another, with a name of chance: one that is there already is left as it is.
+fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = &name[..name.floor_char_boundary(BESIDE_BYTES_MAX)];
+    for _ in 0..BESIDE_TRIES {
+        let chance = RandomState::new().hash_one(name);
+        let beside = path.with_file_name(format!(".{name}.{chance:016x}.rewake-part"));
+        match File::create_new(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (beside, file)),
         }
-        created => created?,
-    };
-    file.write_all(text.as_bytes())
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 fn too_large(place: &Place, bytes: u64) -> ToolError {

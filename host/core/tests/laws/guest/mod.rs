@@ -166,7 +166,7 @@ impl Guest<'_, '_> {
         entries.find(|entry| entry.place == place && is_end(&entry.fact)).cloned()
     }
 
-    /// R4: the request; every verdict; every start in one commit; then side by side.
+    /// R4: the request; every verdict; then the starts: each after the earlier uses that its files depend on.
     fn tools(&mut self, uses: &[Use]) -> Result<(), Stop> {
         let (place, recorded) = self.call("tools.call");
         let requested: Vec<RequestedUse> =
@@ -185,25 +185,40 @@ impl Guest<'_, '_> {
         for ((one, asked), index) in uses.iter().zip(&requested).zip(0u32..) {
             passed.push(self.judge(one, asked, place.at_index(index), &recorded)?);
         }
-        let mut starts = Vec::new();
-        for ((asked, verdicts), index) in requested.iter().zip(&passed).zip(0u32..) {
-            starts.push(self.start(asked, verdicts.as_deref(), place.at_index(index), &recorded));
-        }
-        self.driver.commit();
-        self.driver.breathe()?;
         let again: BTreeSet<u32> =
             (0..uses.len() as u32).filter(|index| recorded.started(*index).is_some()).collect();
-        for index in (0..uses.len() as u32).rev() {
-            let Some(start) = &starts[index as usize] else { continue };
-            let parts = vec![Part::text(format!("did {}", requested[index as usize].arguments))];
-            let body = ToolCompleted::new(Some(start.seq), Outcome::Ok, parts);
-            let done = Draft::system(start.place, body);
-            let lost = Draft::system(start.place, ToolLost { start: start.seq, why: Lost::Limit });
-            if again.contains(&index) {
-                self.driver.perform_again(start, done, lost)?;
-            } else {
-                self.driver.perform(start, done)?;
+        let mut left: Vec<u32> = (0..uses.len() as u32).collect();
+        left.retain(|index| recorded.ended(*index).is_none());
+        while !left.is_empty() {
+            let waits = |index: u32, earlier: u32| {
+                let name = |index: u32| requested[index as usize].name.as_str();
+                let are_run = passed[index as usize].is_some() && passed[earlier as usize].is_some();
+                are_run && pins::waits(name(index), name(earlier))
+            };
+            let is_free = |index: &u32| {
+                left.iter().take_while(|earlier| *earlier < index).all(|earlier| !waits(*index, *earlier))
+            };
+            let (free, waiting): (Vec<u32>, Vec<u32>) = left.iter().copied().partition(is_free);
+            let mut starts = Vec::new();
+            for index in free {
+                let (asked, verdicts) = (&requested[index as usize], passed[index as usize].as_deref());
+                let start = self.start(asked, verdicts, place.at_index(index), &recorded);
+                starts.extend(start.map(|start| (index, start)));
             }
+            self.driver.commit();
+            self.driver.breathe()?;
+            for (index, start) in starts.iter().rev() {
+                let parts = vec![Part::text(format!("did {}", requested[*index as usize].arguments))];
+                let body = ToolCompleted::new(Some(start.seq), Outcome::Ok, parts);
+                let done = Draft::system(start.place, body);
+                let lost = Draft::system(start.place, ToolLost { start: start.seq, why: Lost::Limit });
+                if again.contains(index) {
+                    self.driver.perform_again(start, done, lost)?;
+                } else {
+                    self.driver.perform(start, done)?;
+                }
+            }
+            left = waiting;
         }
         for index in 0..uses.len() as u32 {
             match self.ended(place.at_index(index)).map(|entry| entry.fact) {

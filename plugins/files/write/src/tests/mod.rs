@@ -88,25 +88,26 @@ fn nothing_is_written_through_a_link_on_the_way() {
     assert_eq!(fs::read_dir(dir.path().join("real")).expect("a listing").count(), 1);
 }
 
-/// A workspace comes from strangers: what stands where the text is written first is not written to.
-#[cfg(unix)]
+/// `N-A1`: what is written beside a file never has the name of a file that is there.
 #[test]
-fn a_link_beside_a_file_is_not_written_through() {
+fn files_of_others_beside_it_are_left_alone() {
     let dir = workspace();
-    write_to(&dir, ".env", "KEY=1").expect("a file");
-    std::os::unix::fs::symlink(".env", dir.path().join("a.md.rewake-part")).expect("a link");
+    write_to(&dir, "a.md.rewake-part", "mine").expect("a file");
     write_to(&dir, "a.md", "new").expect("a file");
-    assert_eq!((text(&dir, ".env").as_str(), text(&dir, "a.md").as_str()), ("KEY=1", "new"));
-    assert!(!dir.path().join("a.md").is_symlink());
+    assert_eq!((text(&dir, "a.md.rewake-part").as_str(), text(&dir, "a.md").as_str()), ("mine", "new"));
+    assert_eq!(fs::read_dir(dir.path()).expect("a listing").count(), 2, "nothing else is left");
 }
 
+/// `N-A1`: an edit is of the text that was read, or nothing is written.
 #[test]
-fn what_a_host_that_died_left_is_taken_away() {
+fn a_file_that_changed_since_it_was_read_is_not_replaced() {
     let dir = workspace();
-    write_to(&dir, "a.rewake-part", "hal").expect("a file");
-    write_to(&dir, "a", "half").expect("a file");
-    assert_eq!(text(&dir, "a"), "half");
-    assert_eq!(fs::read_dir(dir.path()).expect("a listing").count(), 1);
+    write_to(&dir, "a.md", "newer").expect("a file");
+    let place = crate::file(dir.path(), "a.md").expect("a place");
+    let error = crate::replace(&place, Some("older"), "edited").expect_err("it changed");
+    assert!(error.message().contains("`a.md` was changed by something else"), "{error}");
+    assert_eq!(text(&dir, "a.md"), "newer");
+    assert_eq!(fs::read_dir(dir.path()).expect("a listing").count(), 1, "nothing is left");
 }
 
 #[test]
