@@ -4,11 +4,13 @@ use std::collections::HashSet;
 
 use rewake_bindings::session::{Event, Slice};
 use rewake_core::codec::Record;
-use rewake_core::fact::{HttpBody, HttpCompleted, HttpOutcome};
+use rewake_core::entry::Place;
+use rewake_core::fact::{Created, Fact, HookEvent, HttpBody, HttpCompleted, HttpOutcome, ToolCompleted};
 use rewake_core::ids::{Digest, SessionId, turn_name};
 use rewake_store::Store;
 
 use crate::PROJECT;
+use crate::hooks::left;
 use rewake_sandbox::convert::seq_out;
 
 /// Events of one slice.
@@ -21,10 +23,12 @@ const WINDOW: u64 = 256;
 /// The events with after < seq < before, up to `head`, of the kinds named.
 pub(crate) async fn read(
     store: &dyn Store,
+    created: &Created,
     session: &SessionId,
     slice: &Slice,
     head: u64,
 ) -> Result<Vec<Event>, String> {
+    let has_after = created.hooks.iter().any(|hook| is_after(hook.event));
     let first = u64::from(slice.after) + 1;
     let last = slice.before.map_or(head, |before| u64::from(before).saturating_sub(1).min(head));
     let limit = (slice.limit as usize).min(EVENTS_MAX);
@@ -49,6 +53,10 @@ pub(crate) async fn read(
         }
         let wanted = |record: &Record| kinds.is_empty() || kinds.contains(record.kind.as_str());
         for record in records.into_iter().filter(|record| wanted(record) && record.seq <= head) {
+            let mut record = record;
+            if has_after && record.kind == "tool.completed" {
+                leave(store, created, session, &mut record, head).await?;
+            }
             let event = event(record);
             bytes += event.data.len();
             if events.len() == limit || bytes > BYTES_MAX && !events.is_empty() {
@@ -58,6 +66,67 @@ pub(crate) async fn read(
         }
     }
     Ok(events)
+}
+
+fn fact(record: &Record) -> Result<Fact, String> {
+    let payload = record.payload.as_ref().map_or(&b"null"[..], |payload| &payload.bytes);
+    Fact::decode(&record.kind, record.version, payload)
+}
+
+fn is_after(event: HookEvent) -> bool {
+    matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure)
+}
+
+/// Has a completion say what hooks left of its output: the raw output is for operators.
+async fn leave(
+    store: &dyn Store,
+    created: &Created,
+    session: &SessionId,
+    record: &mut Record,
+    head: u64,
+) -> Result<(), String> {
+    let Some(payload) = &mut record.payload else { return Ok(()) };
+    let mut completed: ToolCompleted =
+        serde_json::from_slice(&payload.bytes).map_err(|error| error.to_string())?;
+    if completed.start.is_none() {
+        return Ok(());
+    }
+    let of_call = |other: &Record| Place { index: 0, ..other.place } == Place { index: 0, ..record.place };
+    let is_of_step = |other: &Record| other.place.is_in_step(record.place.turn, record.place.step);
+    // The request is before it, and the verdicts after it, among entries of the same step.
+    let (mut after, mut high) = (Vec::new(), record.seq);
+    while high > 1 {
+        let records = window_to(store, session, 1, high).await?;
+        let request = records.iter().rev().find(|other| of_call(other) && other.kind == "tools.requested");
+        if let Some(Fact::ToolsRequested(body)) = request.map(fact).transpose()? {
+            after =
+                body.uses.get(record.place.index as usize).map(|one| one.after.clone()).unwrap_or_default();
+            break;
+        }
+        high = records.first().map_or(1, |first| first.seq) - 1;
+    }
+    if after.is_empty() {
+        return Ok(());
+    }
+    let (mut verdicts, mut low) = (Vec::new(), record.seq + 1);
+    'call: while low <= head {
+        let records = window(store, session, low, (low + WINDOW - 1).min(head)).await?;
+        for other in &records {
+            if other.place == record.place && other.kind == "hook.verdict" {
+                verdicts.push(fact(other)?);
+            }
+            if is_of_step(other) && other.place.ordinal > record.place.ordinal || other.kind == "turn.started"
+            {
+                break 'call;
+            }
+        }
+        low = records.last().map_or(head, |last| last.seq) + 1;
+    }
+    if let Some(parts) = left::of_call(created, &completed, &after, verdicts.iter()) {
+        completed.parts = parts;
+        payload.bytes = serde_json::to_vec(&completed).map_err(|error| error.to_string())?.into();
+    }
+    Ok(())
 }
 
 /// The bytes of a blob that an event up to `head` names: the body of a response. What else is kept as blobs,

@@ -71,8 +71,7 @@ async fn an_interrupt_is_told_truthfully() {
         "may do it twice",
         "there is no tool",
         "slept 1 ms",
-        // A component that may write is never taken for one that only reads.
-        "another call of yours is another one",
+        "before this call was begun: nothing was done",
         "interrupted by a person",
         "What was done?",
     ] {

@@ -7,7 +7,7 @@ use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
 use rewake_tests::play::Scenario;
 use rewake_tests::world::{ann, rest};
-use rewake_tests::{Outcome, World};
+use rewake_tests::{Outcome, Running, World};
 use serde_json::{Value, json};
 
 use crate::tools::{Called, called};
@@ -153,6 +153,63 @@ async fn what_a_tool_returned_can_be_replaced() {
     let Called { events, learned, .. } = called(&bundle, json!([append("x")])).await;
     assert_eq!(learned, ["use-1: ok: hidden"]);
     assert_eq!(events.first("tool.completed").data["parts"][0]["text"], "appended x");
+}
+
+/// `N-F1`: where a hook whose failure denies has failed, in whatever way, neither the harness nor a slice of its journal
+/// has the tool's output; the journal does. Else the output is as the tool gave it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_is_withheld_where_its_hook_failed() {
+    let withheld = "The output is withheld: the hook test/scripted:probe failed, and its on_error is \"deny\".";
+    let deny = "\non_error = \"deny\"";
+    let cases = [
+        // It traps, is too slow, gives an answer that its event does not take, or hears of a failure.
+        (vec![("trap_on", "PostToolUse")], "PostToolUse", format!("{deny}\nrewrites = true"), true),
+        (vec![("sleep_ms", "3000")], "PostToolUse", format!("{deny}\ntimeout = \"500ms\""), true),
+        (vec![("output", "hidden")], "PostToolUse", deny.to_owned(), true),
+        (vec![("trap_on", "PostToolUseFailure")], "PostToolUseFailure", deny.to_owned(), true),
+        (vec![("trap_on", "PostToolUse")], "PostToolUse", String::new(), false),
+    ];
+    for (config, event, rest, is_withheld) in cases {
+        let (name, raw) = match event {
+            "PostToolUse" => (append("secret"), "appended secret"),
+            _ => (json!({ "name": "fail", "input": { "message": "secret" } }), "secret"),
+        };
+        let ops = json!([
+            { "op": "tools", "uses": [name] },
+            { "op": "events", "kinds": ["tool.completed"], "data": true },
+        ]);
+        let (_, _, events) = told(&config, &format!("{}{rest}", on(event)), ops).await;
+        let learned = events.learned().pop().unwrap();
+        assert_eq!(learned[0].contains(withheld), is_withheld, "{config:?} {learned:?}");
+        assert_eq!(learned.iter().any(|line| line.contains(raw)), !is_withheld, "{config:?} {learned:?}");
+        assert_eq!(events.first("tool.completed").data["parts"][0]["text"], raw);
+    }
+}
+
+/// `N-F1`: a slice has what hooks left of an output, and nothing of one whose hook was interrupted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slice_has_what_hooks_left_of_an_output() {
+    let slice = json!({ "op": "events", "kinds": ["tool.completed"], "data": true });
+    let ops = json!([{ "op": "tools", "uses": [append("secret")] }, slice]);
+    let (_, _, events) = told(&[("output", "hidden")], &rewriting("PostToolUse"), ops.clone()).await;
+    let learned = events.learned().pop().unwrap();
+    assert!(learned[1].contains("hidden") && !learned[1].contains("appended secret"), "{learned:?}");
+
+    // The turn is interrupted before the hook has answered.
+    let world = World::new().await;
+    let deny = format!("{}\non_error = \"deny\"", rewriting("PostToolUse"));
+    let id = world.create(&Draft::scripted().hook(&[("sleep_ms", "20000")], &deny)).await;
+    let host = world.host();
+    let mut session = Running::start(&host, &id, &ops.to_string()).await;
+    session.event("hook.started").await;
+    session.command(Command::Interrupt { turn: 1 }).await.unwrap();
+    session.event("turn.interrupted").await;
+    session.send(&json!([slice]).to_string()).await;
+    session.event("turn.completed").await;
+    session.unload().await;
+    let learned = world.check(&id).await.learned().pop().unwrap();
+    let withheld = "The output is withheld: the hook test/scripted:probe";
+    assert!(learned[1].contains(withheld) && !learned[1].contains("appended secret"), "{learned:?}");
 }
 
 /// A Stop hook that wants more gets another step, with its reason; the next time it is told so.

@@ -2,6 +2,7 @@
 //! in `ask.rs`, what several come to in `verdict.rs`, what they are given in `payload.rs`. Knows no steps.
 
 mod ask;
+pub(crate) mod left;
 mod payload;
 mod standalone;
 mod verdict;

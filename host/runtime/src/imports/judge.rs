@@ -21,6 +21,7 @@ use wasmtime::Result;
 
 use crate::context::SessionContext;
 use crate::event::{DriverHandle, Unrecorded};
+use crate::hooks::left;
 use crate::hooks::{self, Answer, Asked, HookPayload, Judged, MatchTarget, Used, Verdict, fold};
 use crate::record::{Call, Facts, Recorder, Stop};
 use rewake_bundle::GrantKind;
@@ -183,7 +184,7 @@ pub(super) async fn after(
     let lists: Vec<(Vec<u32>, Vec<u32>)> = ended
         .iter()
         .map(|(_, hooks, end)| {
-            let event = end_event(end.outcome);
+            let event = left::event(end.outcome);
             let hooks: Vec<u32> = hooks
                 .iter()
                 .copied()
@@ -204,14 +205,14 @@ pub(super) async fn after(
             }
         }
         for (at, _, verdict) in ask(recorder, cx, place, asked, recorded).await? {
-            let HookVerdict { hook, decision, reason, context, changes, .. } = verdict;
+            if let Some(parts) = left::by(&cx.created, &verdict) {
+                ended[at].2.parts = parts;
+            }
+            let HookVerdict { hook, decision, reason, context, .. } = verdict;
             if decision == rewake_core::fact::Decision::Block {
                 said[at].extend(reason.map(|reason| (hook, reason)));
             }
             said[at].extend(context.map(|context| (hook, context)));
-            if let Some(output) = changes.output {
-                ended[at].2.parts = output;
-            }
         }
     }
     for ((_, _, end), mut said) in ended.iter_mut().zip(said) {
@@ -221,12 +222,8 @@ pub(super) async fn after(
     Ok(())
 }
 
-fn end_event(outcome: Outcome) -> HookEvent {
-    if outcome == Outcome::Ok { HookEvent::PostToolUse } else { HookEvent::PostToolUseFailure }
-}
-
 fn heard_of(cx: &SessionContext, at: usize, hook: u32, subject: &Subject, end: &End) -> Result<Judged> {
-    let event = end_event(end.outcome);
+    let event = left::event(end.outcome);
     let came_of_it = Digest::of(&serde_json::to_vec(&(end.outcome, &end.parts))?);
     let binding = after_binding(&cx.id, subject.place, event, subject.arguments, came_of_it);
     let payload = HookPayload::after(event, subject.used()?, end.outcome, &end.parts, end.ms);

@@ -96,7 +96,7 @@ async fn events(imports: &mut StepImports, slice: session::Slice) -> wasmtime::R
     let cx = imports.cx.clone();
     let read = move |head| {
         let (cx, slice) = (cx.clone(), slice.clone());
-        async move { journal_query::read(cx.store.as_ref(), &cx.id, &slice, head).await }
+        async move { journal_query::read(cx.store.as_ref(), &cx.created, &cx.id, &slice, head).await }
     };
     let kept = |head, result, shown| Observed::Events { slice: asked, head, result, shown };
     read_own(&mut imports.recorder, asked, short(text), kept, read).await

@@ -115,6 +115,9 @@ pub enum Op {
         /// The newest first.
         #[serde(default)]
         newest_first: bool,
+        /// Learn their data as well.
+        #[serde(default)]
+        data: bool,
     },
     /// Names the session.
     Title {

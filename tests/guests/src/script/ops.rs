@@ -95,11 +95,14 @@ impl Script {
                 Ok(seq) => self.learn_seq("emitted", seq),
                 Err(error) => self.learn(format!("not emitted: {error}")),
             },
-            Op::Events { kinds, after, before, limit, newest_first } => {
+            Op::Events { kinds, after, before, limit, newest_first, data } => {
                 let limit = limit.unwrap_or(1000);
                 let events = cx.events(&Slice { kinds, after, before, limit, newest_first });
-                let shown: Vec<String> =
-                    events.into_iter().map(|event| format!("{}@{}", event.kind, event.seq)).collect();
+                let shown = events.into_iter().map(|event| {
+                    let data = if data { format!(" {:?}", event.data) } else { String::new() };
+                    format!("{}@{}{data}", event.kind, event.seq)
+                });
+                let shown: Vec<String> = shown.collect();
                 self.learn(format!("events: {}", shown.join(" ")));
             }
             Op::Blob { digest, offset, length } => {
