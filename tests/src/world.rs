@@ -172,6 +172,7 @@ impl World {
             rules: None,
             compiler: None,
             compile: CompileLimits::default(),
+            mocks: None,
         }
     }
 

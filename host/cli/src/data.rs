@@ -141,6 +141,7 @@ impl Places {
             rules: self.rules.clone(),
             compiler: Some(PathBuf::from(THIS_PROGRAM)),
             compile: CompileLimits::default(),
+            mocks: None,
         };
         let host = Host::open(&config, store.clone())?;
         Ok(Opened { host, store })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
@@ -33,7 +33,7 @@ pub struct Head {
     pub status: StatusCode,
     /// Its headers.
     pub headers: HeaderMap,
-    body: Incoming,
+    body: Either<Incoming, Full<Bytes>>,
     /// Bytes of the body read since this task last yielded.
     unpaced_bytes: usize,
     /// Ends with the response.
@@ -117,6 +117,16 @@ pub(crate) async fn connect(
     }
 }
 
+/// Checks a host that is written as an address, as a connection to it would.
+pub(crate) fn check_address(target: &Target, reach: Reach) -> Result<(), Unreached> {
+    match target.address() {
+        Some(address) if reach != Reach::Named && own_kind(address).is_some() => {
+            Err(Unreached::Refused { address, kind: own_kind(address) })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The addresses to try, of those that may be reached. What is checked here is what is connected to; the name is
 /// not resolved again.
 async fn addresses(network: &dyn Network, target: &Target, reach: Reach) -> Result<Vec<IpAddr>, Unreached> {
@@ -195,6 +205,7 @@ pub(crate) async fn exchange(connection: Connection, sent: Sent<'_>) -> Result<H
     if bytes > HEAD_BYTES_MAX {
         return Err(HttpFailure::TooLarge);
     }
+    let body = Either::Left(body);
     Ok(Head { status: parts.status, headers: parts.headers, body, unpaced_bytes: 0, _connection: tasks })
 }
 
@@ -204,6 +215,12 @@ fn is_head_too_large(error: &hyper::Error) -> bool {
 }
 
 impl Head {
+    /// A response that came over no connection.
+    pub(crate) fn made(status: StatusCode, headers: HeaderMap, body: Bytes) -> Head {
+        let body = Either::Right(Full::new(body));
+        Head { status, headers, body, unpaced_bytes: 0, _connection: JoinSet::new() }
+    }
+
     /// The next bytes of the body; `None` at its end. A sender that is never late cannot hold this thread: the task
     /// yields after every `PACE_BYTES`.
     ///

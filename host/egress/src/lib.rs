@@ -9,6 +9,7 @@ mod exchange;
 pub mod fuzzing;
 mod headers;
 mod limits;
+mod mock;
 mod models;
 mod network;
 mod scrub;
@@ -30,6 +31,8 @@ pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
 pub use self::limits::HttpLimits;
 pub use self::limits::{REQUESTS_MAX, URL_BYTES_MAX, URL_SHOWN_BYTES_MAX};
+pub use self::mock::Mock;
+use self::mock::Mocks;
 pub use self::models::ModelAddress;
 pub use self::models::{ModelRequest, NotOpened};
 pub use self::secrets::{Secret, Secrets};
@@ -49,6 +52,8 @@ pub struct Egress {
     network: Arc<dyn Network>,
     limits: HttpLimits,
     tls: Arc<ClientConfig>,
+    /// Answers in place of the network.
+    mocks: Option<Mocks>,
 }
 
 /// On whose account a request goes out.
@@ -123,7 +128,13 @@ impl Egress {
     /// # Errors
     /// One of them is invalid, or TLS cannot be done at all.
     pub fn new(limits: HttpLimits, authorities: &[CertificateDer<'static>]) -> Result<Self, String> {
-        Ok(Egress { network: Arc::new(Machine), limits, tls: trust::tls(authorities)? })
+        Ok(Egress { network: Arc::new(Machine), limits, tls: trust::tls(authorities)?, mocks: None })
+    }
+
+    /// With these answers in place of the network. Nothing leaves the machine, and no model is asked.
+    #[must_use]
+    pub fn mocked(self, mocks: Vec<Mock>) -> Self {
+        Egress { mocks: Some(Mocks::new(mocks)), ..self }
     }
 
     /// Whether a request may go out at all, before anything is done for it.
@@ -231,6 +242,11 @@ impl Journey<'_> {
     }
 
     async fn send(&mut self, target: &Target, permit: Permit<'_>) -> Result<Head, HttpFailure> {
+        let reach = if permit.is_of_address { Reach::Named } else { Reach::Internet };
+        if let Some(mocks) = &self.egress.mocks {
+            exchange::check_address(target, reach).map_err(|why| why.of_guest(target))?;
+            return mocks.answer(&self.method, target);
+        }
         let mut headers = self.headers.clone();
         headers::complete(&mut headers, &target.authority()).map_err(failed)?;
         if self.is_home {
@@ -242,7 +258,6 @@ impl Journey<'_> {
                 self.add_secret(&mut headers, secret)?;
             }
         }
-        let reach = if permit.is_of_address { Reach::Named } else { Reach::Internet };
         let limits = &self.egress.limits;
         let connection = exchange::connect(self.egress, target, reach, limits.connect).await;
         let connection = connection.map_err(|why| why.of_guest(target))?;

@@ -146,6 +146,12 @@ impl Egress {
     pub async fn open(&self, request: ModelRequest<'_>) -> Result<Head, NotOpened> {
         let ModelRequest { address, path, mut headers, body } = request;
         let target = address.join(path);
+        if self.mocks.is_some() {
+            return Err(NotOpened::Refused(format!(
+                "{} is not asked in a test: only scripted models are, unless the tests may reach the network (--network)",
+                target.origin()
+            )));
+        }
         headers::complete(&mut headers, &target.authority()).map_err(NotOpened::Unreached)?;
         let connection = exchange::connect(self, &target, address.reach(), CONNECT_EACH);
         let connection = timeout(CONNECT_MAX, connection).await.unwrap_or(Err(Unreached::TimedOut));

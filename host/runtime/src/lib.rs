@@ -25,7 +25,7 @@ pub(crate) mod replay_check;
 mod step;
 pub mod workbench;
 
-pub use host::{Config, Host, HostError, Import, Made};
+pub use host::{Config, Host, HostError, HttpMock, Import, Made};
 pub use loaded::Loaded;
 pub use plan::{Approval, NewSession, PlanError};
 

@@ -116,6 +116,7 @@ impl Bed {
             rules: None,
             compiler: None,
             compile: CompileLimits::default(),
+            mocks: None,
         };
         let host = Host::open(&config, store.clone())?;
         Ok(Bed { dir, host, store, sqlite, places: places.clone() })

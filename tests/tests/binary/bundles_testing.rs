@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rewake_tests::bundles::{Draft, guest, root};
 use rewake_tests::program::{Ended, Program, text};
+use rewake_tests::server::{Server, response};
 use serde_json::{Value, json};
 
 /// The bundles of this repository, from its root on.
@@ -59,6 +60,47 @@ fn our_own_bundles_pass_their_tests() {
             });
         }
     });
+}
+
+/// `N-F2`, `N-G5`: the tests of a bundle reach no network, whatever its manifest asks for: they have the case's answers,
+/// within the grants, and in their order. With --network they reach it.
+#[test]
+fn tests_reach_no_network_unless_they_are_let() {
+    let server = Server::start(|_| response("200 OK", &[], "real"));
+    let ask = format!("http = [{{ host = {:?}, scheme = \"http\", methods = [\"GET\"] }}]", server.host());
+    let toml = format!(
+        "[component.tool_http]\nkind = \"tool\"\nsource = \"tool_http.wasm\"\n\n[component.tool_http.asks]\n{ask}"
+    );
+    let draft = Draft::scripted().toml(&toml).file("tool_http.wasm", guest("tool_http"));
+    let url = server.url("/a?b=1");
+    let call = |name: &str, urls: &[&str], rest: &str| {
+        let fetches: Vec<String> = urls.iter().map(|url| format!("{{ url = {url:?} }}")).collect();
+        format!(
+            "[[call]]\nname = {name:?}\ntool = \"fetch_once\"\nargs.fetches = [{}]\n{rest}\n",
+            fetches.join(", ")
+        )
+    };
+    let answers = format!(
+        "http = [{{ url = {url:?}, status = 404, headers = {{ x-seen = \"one\" }}, body = \"first\" }}, {{ url = {url:?}, body = \"then\" }}]"
+    );
+    let cases = [
+        call(
+            "answers",
+            &[&url, &url, &url],
+            &format!(
+                "{answers}\nexpect.contains = [\"404 x-seen=one 5 bytes: first\\n\", \"200 4 bytes: then\\n\"]"
+            ),
+        ),
+        call("nothing", &[&url], "expect.contains = [\"the test has no answer for GET\", \"--network\"]"),
+        call("denied", &["http://192.0.2.1/"], &format!("{answers}\nexpect.contains = \"denied\"")),
+    ];
+    let program = Program::new();
+    let folder = with_cases(&program, &draft, &cases.concat());
+    test(&program, &folder, &[]).expect(0);
+    assert_eq!(server.asked(), Vec::<String>::new(), "something was sent");
+    let ended = test(&program, &folder, &["--filter", "nothing", "--network"]).expect(7);
+    assert!(ended.stdout.contains("real"), "{}", ended.stdout);
+    assert_eq!(server.count("GET /a?b=1 "), 1);
 }
 
 #[test]

@@ -159,7 +159,8 @@ async fn what_a_tool_returned_can_be_replaced() {
 /// has the tool's output; the journal does. Else the output is as the tool gave it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_output_is_withheld_where_its_hook_failed() {
-    let withheld = "The output is withheld: the hook test/scripted:probe failed, and its on_error is \"deny\".";
+    let withheld =
+        "The output is withheld: the hook test/scripted:probe failed, and its on_error is \"deny\".";
     let deny = "\non_error = \"deny\"";
     let cases = [
         // It traps, is too slow, gives an answer that its event does not take, or hears of a failure.

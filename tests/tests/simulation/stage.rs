@@ -65,6 +65,7 @@ impl Stage {
             rules: None,
             compiler: None,
             compile: CompileLimits::default(),
+            mocks: None,
         };
         let bench = Workbench::open(&config.cache, None, CompileLimits::default()).expect("engines");
         let mut stage = Stage { bench, config, templates: Vec::new(), workspaces: Mutex::default(), data };

@@ -11,7 +11,7 @@ use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_policy::config::RULES_FILE;
 use rewake_policy::limits::CompileLimits;
 use rewake_runtime::workbench::Workbench;
-use rewake_runtime::{Config, Host};
+use rewake_runtime::{Config, Host, HttpMock};
 use rewake_sandbox::baseline;
 use rewake_sandbox::workspace;
 use rewake_store::{MemoryStore, Store};
@@ -31,12 +31,16 @@ pub struct Ground {
     pub cache: PathBuf,
     /// What has made components ready.
     pub bench: Workbench,
+    /// Whether cases may reach the network, and the operator's models.
+    pub network: bool,
 }
 
 /// What one case is run in.
 pub(super) struct Bed {
     folder: TempDir,
     ground: Ground,
+    /// The case's answers to HTTP requests; none: the network's.
+    mocks: Option<Vec<HttpMock>>,
     /// Keeps what sessions are made of, while hosts come and go.
     pub(super) store: Arc<dyn Store>,
 }
@@ -51,7 +55,8 @@ impl Bed {
         given.into_iter().chain(setting.dirs.values()).try_for_each(|from| stays_in(suite.folder(), from))?;
         let folder = tempfile::Builder::new().prefix("rewake-test-").tempdir();
         let folder = folder.map_err(|error| Finding::machine("a folder for the test", &error))?;
-        let bed = Bed { folder, ground: ground.clone(), store: Arc::new(MemoryStore::new()) };
+        let mocks = (!ground.network).then(|| setting.http.clone());
+        let bed = Bed { folder, ground: ground.clone(), mocks, store: Arc::new(MemoryStore::new()) };
         bed.lay(setting, suite.bundle())
             .map_err(|error| Finding::machine("the test's folders", &error))??;
         Ok(bed)
@@ -117,6 +122,7 @@ impl Bed {
             rules: None,
             compiler: None,
             compile: CompileLimits::default(),
+            mocks: self.mocks.clone(),
         };
         Host::open_on(&self.ground.bench, &config, store).map_err(|error| Finding::of(error.to_string()))
     }

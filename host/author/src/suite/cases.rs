@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rewake_bundle::GrantKind;
+use rewake_runtime::HttpMock;
 use rewake_runtime::host::standalone::Fired;
 use serde_json::{Map, Value};
 
@@ -32,6 +33,8 @@ pub(crate) struct Setting {
     pub(crate) dirs: BTreeMap<String, PathBuf>,
     /// Values of the bundle's configuration.
     pub(crate) config: Map<String, Value>,
+    /// Answers to HTTP requests.
+    pub(crate) http: Vec<HttpMock>,
 }
 
 /// What is in a workspace at first.

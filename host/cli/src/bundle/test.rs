@@ -30,6 +30,9 @@ pub(crate) struct Test {
     /// Replay each session from its journal, and compare
     #[arg(long)]
     replay: bool,
+    /// Let tests send HTTP requests, and ask the configured models that the bundle names
+    #[arg(long)]
+    network: bool,
     /// Build the bundle first, as `rewake bundle build` does
     #[arg(long)]
     build: bool,
@@ -59,7 +62,7 @@ pub(crate) async fn test(places: &Places, asked: &Test) -> Result<Outcome, Failu
             ),
         }));
     }
-    let ground = Ground { cache: places.cache.clone(), bench };
+    let ground = Ground { cache: places.cache.clone(), bench, network: asked.network };
     let options = Options { ground, bless: asked.bless, cut: asked.cut, replay: asked.replay };
     let since = Instant::now();
     let mut out = Out::new();

@@ -32,6 +32,7 @@ use crate::load::{self, Unreadable};
 use crate::loaded::Loaded;
 use crate::plan::PlanError;
 use crate::replay_check::{self, Replayed};
+pub use rewake_egress::Mock as HttpMock;
 use rewake_egress::{Egress, HttpLimits};
 use rewake_models::Models;
 use rewake_policy::config::{Rules, RulesFile};
@@ -58,6 +59,8 @@ pub struct Config {
     pub compiler: Option<PathBuf>,
     /// What compiling a component may cost.
     pub compile: CompileLimits,
+    /// Answers in place of the network, for tests: nothing leaves the machine, and only scripted models are asked.
+    pub mocks: Option<Vec<HttpMock>>,
 }
 
 /// Why a host does not do what it was asked.
@@ -164,6 +167,10 @@ impl Host {
         let authorities = read.authorities().map_err(HostError::Rules)?;
         let egress = Egress::new(read.limits.http.over(HttpLimits::default()), &authorities)
             .map_err(|why| HostError::Machine(format!("this machine cannot do TLS: {why}")))?;
+        let egress = match &config.mocks {
+            Some(mocks) => egress.mocked(mocks.clone()),
+            None => egress,
+        };
         let egress = Arc::new(egress);
         let models = Arc::new(Models::new(egress.clone(), store.clone()));
         Ok(Host(Arc::new(Inner {

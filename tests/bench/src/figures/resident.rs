@@ -111,6 +111,7 @@ pub(crate) async fn loaded(places: &Places, data: PathBuf, count: usize) -> Resu
         rules: None,
         compiler: None,
         compile: CompileLimits::default(),
+        mocks: None,
     };
     let host = Host::open(&config, std::sync::Arc::new(store))?;
     let since = std::time::Instant::now();

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rewake_core::effect::Effect;
 use rewake_core::fact::HookEvent;
+use rewake_runtime::HttpMock;
 use rewake_runtime::host::standalone::Fired;
 use rewake_toml::{Document, Fields};
 use rewake_toml::{Error, Invalid, SourceText, quote};
@@ -47,6 +48,38 @@ pub(super) fn cases(name: &str, text: &str, folder: &Path) -> Result<Vec<Case>, 
         return Err(Error::whole_file(name, "has no cases", help));
     }
     document.finish(Some(cases))
+}
+
+/// An answer to a request: `{ url = "https://…", status = 404, body = "…" }`.
+fn mock(fields: &Fields<'_>) -> Option<HttpMock> {
+    fields.require("url", "\"https://api.example.com/items\"");
+    let text = |key| fields.text(key).map(|text| text.into_inner());
+    let (method, body) = (text("method"), text("body"));
+    let status = fields.count("status", 599).map_or(200, |status| status.into_inner());
+    let mut headers = Vec::new();
+    if let Some(table) = fields.table("headers") {
+        for (name, value) in table.entries() {
+            match value.get_ref() {
+                DeValue::String(text) => headers.push((name.to_owned(), text.to_string())),
+                other => {
+                    table.wrong_type::<()>(name, value.span(), "the header's value", other);
+                }
+            }
+        }
+    }
+    let url = fields.some_text("url");
+    fields.refuse_unknown(|_| None);
+    let url = url?;
+    let body = body.unwrap_or_default().into_bytes();
+    let status = u16::try_from(status).unwrap_or(u16::MAX);
+    let mock = HttpMock::new(method.as_deref().unwrap_or("GET"), url.get_ref(), status, &headers, body);
+    match mock {
+        Ok(mock) => Some(mock),
+        Err(why) => {
+            fields.report(url.span(), Invalid::new(format!("the answer cannot be used: {why}")));
+            None
+        }
+    }
 }
 
 struct Reading<'r> {
@@ -221,7 +254,8 @@ impl Reading<'_> {
             }
         }
         let config = fields.table("config").map(|table| values(&table)).unwrap_or_default();
-        Setting { workspace, dirs, config: config.into_iter().collect() }
+        let http = fields.tables("http").iter().filter_map(mock).collect();
+        Setting { workspace, dirs, config: config.into_iter().collect(), http }
     }
 
     fn given(&self, table: &Fields<'_>) -> BTreeMap<String, String> {
