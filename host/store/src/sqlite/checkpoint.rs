@@ -104,11 +104,11 @@ impl Log {
         let mut before = 0;
         for _ in 0..ROUNDS_MAX {
             let (pages, moved) = move_log(connection).map_err(|error| failed(&error))?;
-            // A short log may grow. One that a reading holds cannot begin again, whoever moves it.
+            // A short log may grow. One that a reading holds cannot begin again.
             if pages < LOG_PAGES_MIN || moved < pages {
                 return Ok(());
             }
-            // SQLite leaves this to whoever moves the last page; here the writer does not wait for it.
+            // SQLite syncs only after the last page, which the writer moves: it would wait for all of them.
             self.sync(location).map_err(|error| failed(&error))?;
             let appended = pages - before;
             if appended <= TAIL_PAGES_MAX {
