@@ -133,7 +133,7 @@ async fn page(
 /// `rewake clear-fault`: the session may take steps here again.
 pub(crate) async fn clear_fault(places: &Places, id: &SessionId) -> Result<Outcome, Failure> {
     // To be read first: a wrong folder or id makes nothing.
-    let Some(fault) = places.read().await?.fault(id).await? else {
+    let Some(fault) = places.read_to_write().await?.fault(id).await? else {
         note(&format!("{id} has no fault"));
         return Ok(Outcome::Done);
     };

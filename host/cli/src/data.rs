@@ -12,7 +12,7 @@ use rewake_policy::config::RulesFile;
 use rewake_policy::limits::CompileLimits;
 use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{Config, Host};
-use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};
+use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store, StoreError};
 
 use crate::exit::Failure;
 use crate::shell::shell_word;
@@ -92,7 +92,18 @@ impl Places {
         }
     }
 
-    /// The same; none if nothing was ever kept here.
+    /// The same, before something is written to it: a store of an older version is upgraded first.
+    pub(crate) async fn read_to_write(&self) -> Result<Arc<SqliteStore>, Failure> {
+        match self.read().await {
+            Err(Failure::Store(StoreError::Older { .. })) => {
+                self.write().await?.close().await;
+                self.read().await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// As [`Places::read`]; none if nothing was ever kept here.
     pub(crate) async fn read_if_there(&self) -> Result<Option<Arc<SqliteStore>>, Failure> {
         self.check()?;
         let file = self.file();

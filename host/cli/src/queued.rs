@@ -39,7 +39,7 @@ pub(crate) async fn cancel(places: &Places, about: &About) -> Result<Outcome, Fa
 
 async fn send(places: &Places, about: &About, command: Command) -> Result<(), Failure> {
     // Before anything is opened for writing, so that a wrong id leaves no trace.
-    let store = places.read().await?;
+    let store = places.read_to_write().await?;
     store.session(&about.id).await?.ok_or_else(|| not_there(&about.id))?;
     let store = places.write().await?;
     let sent = insist(&about.id, &command, None, async |key| {

@@ -148,6 +148,33 @@ pub enum StoreError {
         /// The newest that is known here.
         known: i64,
     },
+    /// The file is of an older version of the host, and is to be read only. It was not touched.
+    #[error(
+        "{} was written by an older Rewake (schema {found}; this one reads {known}). Any command that writes upgrades \
+         it, such as `rewake run`; copy the data folder first, since the older Rewake cannot read it afterwards",
+        path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its schema's version.
+        found: i64,
+        /// The version that is needed here.
+        known: i64,
+    },
+    /// The file's schema is not the one that this version made: something is in it that could act for those who open
+    /// the file, or a guard is gone. It was not touched.
+    #[error(
+        "the schema of {} was altered: {what}. Nothing was read or written, since SQLite would run such an object for \
+         you. Take the file from a copy that you trust; a file of another unreleased version cannot be used",
+        path.display()
+    )]
+    Altered {
+        /// The file.
+        path: PathBuf,
+        /// The first object that differs, and in which way.
+        what: String,
+    },
     /// The file is no store of Rewake. It was not touched.
     #[error(
         "{} is not a store of Rewake: {why}. Name another folder; if it was one, it is damaged: take it from a copy",

@@ -21,6 +21,7 @@ mod faults_folder;
 mod faults_locks;
 mod faults_pages;
 mod faults_rows;
+mod faults_schema;
 mod faulty;
 mod file_tools;
 mod grants;

@@ -230,7 +230,7 @@ async fn talk_on(
 
 /// Looks at a session before anything is locked or written, so that a wrong id leaves no trace.
 async fn look(places: &Places, id: &SessionId) -> Result<Standing, Failure> {
-    let reading = places.read().await?;
+    let reading = places.read_to_write().await?;
     if let Some(fault) = reading.fault(id).await? {
         return Err(faulted(places, id, fault));
     }

@@ -22,7 +22,7 @@ pub(super) async fn import(
     replaces: bool,
 ) -> Result<Outcome, Failure> {
     // Says so if there is no such session, and makes no data folder for it.
-    Standing::whole(places.read().await?, id).await?;
+    Standing::whole(places.read_to_write().await?, id).await?;
     let opened = places.host(places.write().await?)?;
     let import = Import { from, replaces, by: Sender::Operator(operator()) };
     let imported = opened.host.import(id, &import).await;

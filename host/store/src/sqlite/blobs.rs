@@ -3,9 +3,9 @@
 use rewake_core::ids::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::SqliteStore;
 use super::job::{Operation, Stop};
-use super::texts::{Stored, TEXT_GONE};
+use super::texts::Stored;
+use super::{SqliteStore, VALUE_BYTES_MAX};
 use crate::StoreError;
 use crate::ports::{Answer, Blob, Blobs};
 
@@ -28,15 +28,12 @@ impl Blobs for SqliteStore {
             else {
                 return Ok(None);
             };
-            let gone = || StoreError::corrupt(format!("blob {digest}"), TEXT_GONE);
-            match Some(stored.whole(connection, project)?.ok_or_else(gone)?) {
-                Some(bytes) if Digest::of(&bytes) != digest => Err(StoreError::corrupt(
-                    format!("blob {digest}"),
-                    "its bytes are not those of its digest",
-                )
-                .into()),
-                found => Ok(found),
+            let corrupt = |why| StoreError::corrupt(format!("blob {digest}"), why);
+            let bytes = stored.whole(connection, project, VALUE_BYTES_MAX)?.map_err(corrupt)?;
+            if Digest::of(&bytes) != digest {
+                return Err(corrupt("its bytes are not those of its digest".into()).into());
             }
+            Ok(Some(bytes))
         }))
     }
 }

@@ -1,7 +1,6 @@
 //! How connections to the file are made, and which schema it must have. Every connection of the host is
 //! made here, so that each has the same settings.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,10 +9,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access, statvfs};
 
-use super::failure;
+use super::schema::Found;
+use super::{VALUE_BYTES_MAX, failure};
 use crate::{Result, StoreError};
 
 /// What SQLite's `application_id` must be: "Rwke".
@@ -28,11 +30,14 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// Compiled statements that a connection keeps: more than there are.
 const STATEMENTS_MAX: usize = 64;
 /// What is set on every connection.
-const COMMON: &str = "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA trusted_schema = OFF;";
+const COMMON: &str = "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA trusted_schema = OFF; \
+                      PRAGMA cell_size_check = ON;";
 /// What is set on those that write: a commit is on the disk when it returns, and never moves the log.
 const DURABLE: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
-/// What is set on the one that commits: the log, and 64 MiB of the file's pages.
-const COMMITS: &str = "PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536;";
+/// What is set on the one that commits: the log, 64 MiB of the file's pages, and to which size a log is cut that a long
+/// reading has made larger. The first reading makes the log, where the file had none, such as a copy by `VACUUM INTO`.
+const COMMITS: &str = "PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536; \
+                       PRAGMA journal_size_limit = 16777216; SELECT count(*) FROM sqlite_schema;";
 /// Bytes that the log's index takes at first, twice.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
 
@@ -53,9 +58,10 @@ impl Location {
         let location = Location { path: path.to_owned(), schema, immutable: false };
         make_private(path)?;
         check_writable(path)?;
-        let connection = location.writer()?;
-        location.migrate(&connection)?;
-        location.check_tables(&connection)?;
+        let (connection, found) = location.checked_writer()?;
+        if found < location.version() {
+            location.migrate(&connection)?;
+        }
         Ok((location, connection))
     }
 
@@ -78,7 +84,16 @@ impl Location {
 
     /// The connection that writes; there is one a store.
     pub(super) fn writer(&self) -> Result<Connection> {
-        self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE, &[COMMON, DURABLE, COMMITS])
+        self.checked_writer().map(|(connection, _)| connection)
+    }
+
+    /// The same, with the schema's version.
+    fn checked_writer(&self) -> Result<(Connection, i64)> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE, &[COMMON, DURABLE])?;
+        // Before a log is made: a file of others is left as it is.
+        let found = self.check_schema(&connection)?;
+        patiently(|| connection.execute_batch(COMMITS)).map_err(|error| self.opening(&error))?;
+        Ok((connection, found))
     }
 
     /// The connection that moves what is in the log into the file.
@@ -101,6 +116,10 @@ impl Location {
                 Connection::open_with_flags(&self.path, flags)?
             };
             connection.busy_timeout(BUSY)?;
+            // The statements of Rewake never write the schema's table; its schema has no views.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX as i32)?;
             connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
             settings.iter().try_for_each(|settings| patiently(|| connection.execute_batch(settings)))?;
             Ok(connection)
@@ -110,13 +129,11 @@ impl Location {
 
     /// Checks the schema through a connection for reading.
     fn probe(&self) -> Result<()> {
-        let connection = self.reader()?;
-        let (found, known) = (self.check_schema(&connection)?, self.version());
+        let (found, known) = (self.check_schema(&self.reader()?)?, self.version());
         if found < known {
-            let why = format!("its schema is {found}, and reading needs {known}; open it once for writing");
-            return Err(self.foreign(why));
+            return Err(StoreError::Older { path: self.path.clone(), found, known });
         }
-        self.check_tables(&connection)
+        Ok(())
     }
 
     /// The schema's version that this program needs.
@@ -135,49 +152,25 @@ impl Location {
         unreadable("opening", &self.path, error)
     }
 
-    /// Reads the schema's version; refuses files of others and of newer versions.
-    pub(super) fn check_schema(&self, connection: &Connection) -> Result<i64> {
-        // In one statement, which sees one state of the file: another process may be creating the schema.
-        let (application, version, tables): (i64, i64, i64) = connection
-            .query_row(
-                "SELECT (SELECT application_id FROM pragma_application_id), \
-                 (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-            )
-            .map_err(|error| self.schema_failed(&error))?;
+    /// Reads the schema's version. Refuses files of others and of newer versions, and files whose tables, indexes and
+    /// triggers are not those of their version.
+    fn check_schema(&self, connection: &Connection) -> Result<i64> {
+        let found = patiently(|| Found::read(connection)).map_err(|error| self.schema_failed(&error))?;
         let known = self.version();
-        let fresh = application == 0 && version == 0 && tables == 0;
-        match (application, version) {
-            _ if fresh => Ok(0),
+        let parts = match (found.application, found.version) {
+            _ if found.is_fresh() => return Ok(0),
             (APPLICATION_ID, found) if found > known => {
-                Err(StoreError::Newer { path: self.path.clone(), found, known })
+                return Err(StoreError::Newer { path: self.path.clone(), found, known });
             }
-            (APPLICATION_ID, found) if found > 0 => Ok(found),
-            (found, version) => {
-                Err(self.foreign(format!("its application id is {found:#x} and its schema {version}")))
+            (APPLICATION_ID, version) if version > 0 => &self.schema[..version as usize],
+            (id, version) => {
+                return Err(self.foreign(format!("its application id is {id:#x} and its schema {version}")));
             }
-        }
-    }
-
-    /// Refuses a file whose tables, indexes and triggers are not those of its version: one of an unreleased version,
-    /// or one whose guards somebody removed.
-    fn check_tables(&self, connection: &Connection) -> Result<()> {
-        let expected = || {
-            let fresh = Connection::open_in_memory()?;
-            self.schema.iter().try_for_each(|part| fresh.execute_batch(part))?;
-            definitions(&fresh)
         };
-        let expected = expected().map_err(|error| failure::failed("building the schema".into(), &error))?;
-        let found = definitions(connection).map_err(|error| self.schema_failed(&error))?;
-        let mut differ =
-            expected.symmetric_difference(&found).map(|(kind, name, _)| format!("{kind} {name}"));
-        match differ.next() {
-            None => Ok(()),
-            Some(first) => Err(self.foreign(format!(
-                "its {first} is not that of schema {}, as in a file of an unreleased version",
-                self.version()
-            ))),
+        match found.difference(parts) {
+            Ok(None) => Ok(found.version),
+            Ok(Some(what)) => Err(StoreError::Altered { path: self.path.clone(), what }),
+            Err(error) => Err(failure::failed("building the schema".into(), &error)),
         }
     }
 
@@ -192,15 +185,12 @@ impl Location {
 
     /// Brings the schema up to date, in one transaction: after a crash it is the old one or the new one.
     fn migrate(&self, connection: &Connection) -> Result<()> {
-        if self.check_schema(connection)? == self.version() {
-            return Ok(());
-        }
         let failed = |error: rusqlite::Error| {
             failure::failed(format!("bringing the schema of {} up to date", self.path.display()), &error)
         };
         let transaction =
             Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(failed)?;
-        // Once more, now that no other process can be doing the same.
+        // Now that no other process can be doing the same.
         let found = self.check_schema(&transaction)?;
         for migration in &self.schema[found as usize..] {
             transaction.execute_batch(migration).map_err(failed)?;
@@ -209,13 +199,6 @@ impl Location {
         transaction.pragma_update(None, "user_version", self.version()).map_err(failed)?;
         transaction.commit().map_err(failed)
     }
-}
-
-/// Kind, name and text of all that a schema defines.
-fn definitions(connection: &Connection) -> rusqlite::Result<BTreeSet<(String, String, String)>> {
-    let mut query = connection
-        .prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?;
-    query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 
 /// A file's name for a connection that takes it for one that nobody can write.
@@ -234,7 +217,7 @@ fn immutable(path: &Path) -> String {
 }
 
 /// Tries again while others lock the file, as SQLite does by itself, but not where a log is begun.
-fn patiently(mut work: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let end = Instant::now() + BUSY;
     loop {
         match work() {

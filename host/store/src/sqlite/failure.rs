@@ -2,6 +2,7 @@
 
 use rusqlite::{Error, ErrorCode, ffi};
 
+use super::VALUE_BYTES_MAX;
 use crate::StoreError;
 
 /// What became of a transaction that failed.
@@ -27,7 +28,6 @@ pub(super) fn judge(error: &Error) -> Verdict {
             | ErrorCode::DatabaseLocked
             | ErrorCode::ReadOnly
             | ErrorCode::DatabaseCorrupt
-            | ErrorCode::TooBig
             | ErrorCode::TypeMismatch,
         ) => Verdict::NotWritten,
         _ => Verdict::Unknown,
@@ -45,7 +45,7 @@ fn is_of_a_value(error: &Error) -> bool {
             | Error::Utf8Error(..)
             | Error::ToSqlConversionFailure(..)
             | Error::QueryReturnedNoRows
-    )
+    ) || code(error) == Some(ErrorCode::TooBig)
 }
 
 /// SQLite's own error; of a statement that it cannot compile, it comes as another variant.
@@ -75,6 +75,13 @@ pub(super) fn said(error: &Error) -> String {
     match error {
         Error::SqliteFailure(failure, _) if failure.code == ErrorCode::DiskFull => {
             format!("the disk is full (SQLite {}); make room on it", failure.extended_code)
+        }
+        Error::SqliteFailure(failure, _) if failure.code == ErrorCode::OperationInterrupted => {
+            "it takes more steps than any reading of an intact store; check the file with `rewake verify`"
+                .into()
+        }
+        Error::SqliteFailure(failure, _) if failure.code == ErrorCode::TooBig => {
+            format!("a value is larger than {VALUE_BYTES_MAX} bytes")
         }
         Error::SqliteFailure(failure, Some(message))
         | Error::SqlInputError { error: failure, msg: message, .. } => {

@@ -3,12 +3,13 @@
 use rewake_core::codec::{Payload, Record};
 use rewake_core::entry::Place;
 use rewake_core::ids::{Digest, Head, SessionId, Timestamp};
+use rewake_core::limits::PAYLOAD_BYTES_MAX;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::append::{Appending, Rows};
 use super::job::{Operation, Stop};
 use super::shared::Keys;
-use super::texts::{Stored, TEXT_GONE};
+use super::texts::{Stored, too_long};
 use super::{SqliteStore, now};
 use crate::ports::{Answer, Append, Journal, NewSession};
 use crate::{StoreError, checks};
@@ -42,18 +43,20 @@ impl Journal for SqliteStore {
             let what = format!("the journal of {session} after entry {after}");
             let session = session.clone();
             self.query(what, move |connection| {
+                // A payload that no host wrote is not read: it is too long to be checked against its digest.
                 let mut query = connection.prepare_cached(
                     "SELECT e.seq, e.epoch, e.kind, e.version, e.turn, e.step, e.ordinal, e.use_index, e.at, e.actor, \
-                     e.payload_digest, e.hash, p.salt, p.bytes, p.texts \
+                     e.payload_digest, e.hash, p.salt, iif(length(p.bytes) <= ?4, p.bytes, NULL), p.texts \
                      FROM entries AS e LEFT JOIN payloads AS p ON p.entry = e.id \
-                     WHERE e.session = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
+                     WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3",
                 )?;
-                let mut rows = query.query(params![keys.session, after, limit])?;
+                let mut rows = query.query(params![keys.session, after, limit, PAYLOAD_BYTES_MAX])?;
                 let mut records = Vec::new();
                 let mut bytes = 0;
                 while let Some(row) = rows.next()? {
                     let record = record(connection, keys.project, &session, row)?;
                     bytes += record.payload.as_ref().map_or(0, |payload| payload.bytes.len());
+                    bytes += record.kind.len() + record.actor.len();
                     records.push(record);
                     if bytes > READ_BYTES_MAX {
                         break;
@@ -82,9 +85,12 @@ fn record(connection: &Connection, project: i64, session: &SessionId, row: &Row<
     let payload = match row.get(12)? {
         None => None,
         Some(salt) => {
-            let stored = Stored { rest: row.get::<_, Vec<u8>>(13)?.into(), texts: row.get(14)? };
-            let gone = || StoreError::corrupt(format!("entry {seq} of {session}"), TEXT_GONE);
-            Some(Payload { salt, bytes: stored.whole(connection, project)?.ok_or_else(gone)? })
+            let corrupt = |why| StoreError::corrupt(format!("the payload of entry {seq} of {session}"), why);
+            let rest: Option<Vec<u8>> = row.get(13)?;
+            let rest = rest.ok_or_else(|| corrupt(too_long(PAYLOAD_BYTES_MAX)))?;
+            let stored = Stored { rest: rest.into(), texts: row.get(14)? };
+            let bytes = stored.whole(connection, project, PAYLOAD_BYTES_MAX)?.map_err(corrupt)?;
+            Some(Payload { salt, bytes })
         }
     };
     Ok(Record {

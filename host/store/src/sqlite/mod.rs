@@ -15,6 +15,7 @@ mod job;
 mod journal;
 mod leases;
 mod readers;
+mod schema;
 mod sessions;
 mod shared;
 mod snapshots;
@@ -41,6 +42,8 @@ use writer::Writer;
 use crate::ports::Store;
 use crate::{Result, StoreError};
 
+/// Bytes of one value and of one row: more than Rewake writes. SQLite refuses a larger one before it reads it.
+const VALUE_BYTES_MAX: usize = 256 << 20;
 /// Faults of the file that are listed.
 const FILE_FAULTS_MAX: u32 = 20;
 
@@ -63,7 +66,7 @@ impl SqliteStore {
     /// Opens the file; makes it, private to its owner, if it is to be written and not there.
     ///
     /// # Errors
-    /// `Newer`, `Foreign`: the file was not touched. `NotFound` if it is to be read only and not there.
+    /// `Newer`, `Foreign`, `Altered`: the file was not touched. `Older` if it is to be read only. `NotFound` if it is to be read only and not there.
     /// `Damaged`, `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let path = path.to_owned();
@@ -113,19 +116,23 @@ impl SqliteStore {
     /// # Errors
     /// If it cannot be read.
     pub async fn check_file(&self) -> Result<Vec<String>> {
-        self.query("the store's file", |connection| {
-            let lines = || {
-                let mut query = connection.prepare(&format!("PRAGMA integrity_check({FILE_FAULTS_MAX})"))?;
-                query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
-            };
-            match lines() {
-                Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
-                // So damaged that it cannot be looked at.
-                Err(error) if failure::is_damaged(&error) => Ok(vec![failure::said(&error)]),
-                Err(error) => Err(error.into()),
-            }
-        })
-        .await
+        // It reads every page, however many there are, and runs nothing that the file defines.
+        let readers = &self.shared.readers;
+        readers
+            .read_within(u64::MAX, "the store's file", |connection| {
+                let lines = || {
+                    let mut query =
+                        connection.prepare(&format!("PRAGMA integrity_check({FILE_FAULTS_MAX})"))?;
+                    query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
+                };
+                match lines() {
+                    Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+                    // So damaged that it cannot be looked at.
+                    Err(error) if failure::is_damaged(&error) => Ok(vec![failure::said(&error)]),
+                    Err(error) => Err(error.into()),
+                }
+            })
+            .await
     }
 
     /// Reads something of the file; what it is stands in the error.

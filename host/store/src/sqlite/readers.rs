@@ -18,6 +18,11 @@ use crate::{Result, StoreError};
 /// Connections that read at the same time.
 const READERS_MAX: usize = 4;
 
+/// Steps of SQLite's machine that one reading takes at most: seconds, and far more than any reading of a store needs.
+const STEPS_MAX: u64 = 1 << 30;
+/// Steps after which they are counted.
+const STEPS_COUNTED: u16 = 1 << 12;
+
 /// How long a reading waits for others.
 const PERMIT_MAX: Duration = Duration::from_secs(30);
 
@@ -47,6 +52,20 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
     {
+        self.read_within(STEPS_MAX, what, query).await
+    }
+
+    /// The same, with a bound of its own.
+    pub(super) async fn read_within<T, F>(
+        self: &Arc<Self>,
+        steps_max: u64,
+        what: impl Into<String>,
+        query: F,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> std::result::Result<T, Stop> + Send + 'static,
+    {
         let what = what.into();
         let permit = timeout(PERMIT_MAX, Arc::clone(&self.permits).acquire_owned())
             .await
@@ -57,7 +76,7 @@ impl Readers {
         let readers = Arc::clone(self);
         blocking(move || {
             let _permit = permit;
-            readers.with_connection(|connection| {
+            readers.with_connection(steps_max, |connection| {
                 query(connection).map_err(|stop| match stop {
                     Stop::Refused(why) => why,
                     Stop::Sql(error) => reading(&what, &error),
@@ -67,11 +86,19 @@ impl Readers {
         .await
     }
 
-    fn with_connection<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn with_connection<T>(&self, steps_max: u64, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = self.idle.read().unwrap_or_else(PoisonError::into_inner);
         let Idle::Open(idle) = &*idle else { return Err(StoreError::Closed) };
         let known = lock(idle).pop();
-        let connection = known.map_or_else(|| self.location.reader(), Ok)?;
+        let mut connection = known.map_or_else(|| self.location.reader(), Ok)?;
+        let mut counts = steps_max / u64::from(STEPS_COUNTED);
+        let is_too_long = move || {
+            counts = counts.saturating_sub(1);
+            counts == 0
+        };
+        connection
+            .progress_handler(STEPS_COUNTED.into(), Some(is_too_long))
+            .map_err(|error| reading("the store", &error))?;
         let outcome = query(&connection);
         lock(idle).push(connection);
         outcome

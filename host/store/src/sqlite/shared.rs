@@ -86,7 +86,7 @@ impl Shared {
         self.log.grew(group.iter().map(|task| task.bytes() as u64 + TASK_LOG_BYTES).sum());
     }
 
-    /// Lets the writer move the log itself, between two groups, if nobody else could keep up with it.
+    /// Lets the writer move the log's last pages, between two groups, so that the next commit begins the log again.
     pub(super) fn relieve_log(&self, connection: &Connection) {
         if self.log.is_full.swap(false, Ordering::Relaxed)
             && let Err(error) = move_log(connection)

@@ -3,10 +3,10 @@
 use rewake_core::ids::{Digest, SessionId};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::SqliteStore;
 use super::job::{Operation, Stop};
 use super::shared::Keys;
-use super::texts::{Stored, TEXT_GONE, Texts};
+use super::texts::{Stored, Texts};
+use super::{SqliteStore, VALUE_BYTES_MAX};
 use crate::StoreError;
 use crate::ports::{Answer, SavedState, Snapshot, Snapshots, States};
 
@@ -41,8 +41,9 @@ impl Snapshots for SqliteStore {
                 };
                 let found = query.query_row([keys.session, below], found).optional()?;
                 let Some((snapshot, stored)) = found else { return Ok(None) };
-                let gone = || StoreError::corrupt(format!("the snapshot of {name} at {}", snapshot.seq), TEXT_GONE);
-                let bytes = stored.whole(connection, keys.project)?.ok_or_else(gone)?;
+                let corrupt =
+                    |why| StoreError::corrupt(format!("the snapshot of {name} at {}", snapshot.seq), why);
+                let bytes = stored.whole(connection, keys.project, VALUE_BYTES_MAX)?.map_err(corrupt)?;
                 Ok(Some(Snapshot { bytes, ..snapshot }))
             })
             .await
@@ -70,9 +71,9 @@ impl States for SqliteStore {
                 let Some((version, step_seq, stored)) = found else { return Ok(None) };
                 let corrupt =
                     |why| StoreError::corrupt(format!("the state of {name} saved at entry {step_seq}"), why);
-                let bytes = stored.whole(connection, keys.project)?.ok_or_else(|| corrupt(TEXT_GONE))?;
+                let bytes = stored.whole(connection, keys.project, VALUE_BYTES_MAX)?.map_err(corrupt)?;
                 if Digest::of(&bytes) != digest {
-                    return Err(corrupt("its bytes are not those of its digest").into());
+                    return Err(corrupt("its bytes are not those of its digest".into()).into());
                 }
                 Ok(Some(SavedState { version, digest, step_seq, bytes }))
             })

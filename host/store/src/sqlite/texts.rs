@@ -15,12 +15,8 @@ use super::shared::Keys;
 const TEXT_BYTES_MIN: usize = 1 << 10;
 /// Bytes of a reference: the text's place in the rest, and its digest.
 const REFERENCE_BYTES: usize = 4 + 32;
-/// Bytes that are put together at most: as many as SQLite keeps in one value. A file that was tampered with could name
-/// one blob any number of times.
-const WHOLE_BYTES_MAX: usize = 1_000_000_000;
-
 /// Why bytes cannot be put together.
-pub(super) const TEXT_GONE: &str = "a text that it names is gone";
+const TEXT_GONE: &str = "a text that it names is gone";
 
 /// The texts of some bytes, in their order, and where they are.
 pub(super) struct Texts(Vec<(Digest, Range<usize>)>);
@@ -96,30 +92,48 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// The whole bytes; none if a text is gone, or the references are damaged.
-    pub(super) fn whole(self, connection: &Connection, project: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    /// The whole bytes, or why there are none. A file that was tampered with could name one blob any number of times, or
+    /// hold one that no host wrote: no more than `bytes_max` are read.
+    pub(super) fn whole(
+        self,
+        connection: &Connection,
+        project: i64,
+        bytes_max: usize,
+    ) -> rusqlite::Result<Result<Vec<u8>, String>> {
+        let too_long = || Ok(Err(too_long(bytes_max)));
         let Stored { rest, texts } = self;
-        let Some(texts) = texts else { return Ok(Some(rest.into_owned())) };
-        let mut query = connection
-            .prepare_cached("SELECT bytes FROM blobs WHERE project = ? AND digest = ? AND texts IS NULL")?;
-        let (mut whole, mut at) = (Vec::with_capacity(rest.len()), 0);
+        if rest.len() > bytes_max {
+            return too_long();
+        }
+        let Some(texts) = texts else { return Ok(Ok(rest.into_owned())) };
+        let mut query = connection.prepare_cached(
+            "SELECT iif(length(bytes) <= ?3, bytes, NULL) FROM blobs \
+             WHERE project = ?1 AND digest = ?2 AND texts IS NULL",
+        )?;
+        let (mut whole, mut at, mut left) = (Vec::with_capacity(rest.len()), 0, bytes_max - rest.len());
         let (references, excess) = texts.as_chunks::<REFERENCE_BYTES>();
         for reference in references {
             let (place, digest) = reference.split_at(4);
             let place = place.iter().rev().fold(0, |place, byte| place << 8 | usize::from(*byte));
-            let text: Option<Vec<u8>> =
-                query.query_row(params![project, digest], |row| row.get(0)).optional()?;
-            let (Some(text), Some(before)) = (text, rest.get(at..place)) else { return Ok(None) };
-            if whole.len() + before.len() + text.len() > WHOLE_BYTES_MAX {
-                return Ok(None);
-            }
+            let text: Option<Option<Vec<u8>>> =
+                query.query_row(params![project, digest, left], |row| row.get(0)).optional()?;
+            let (Some(text), Some(before)) = (text, rest.get(at..place)) else {
+                return Ok(Err(TEXT_GONE.into()));
+            };
+            let Some(text) = text else { return too_long() };
+            left -= text.len();
             whole.extend_from_slice(before);
             whole.extend_from_slice(&text);
             at = place;
         }
         whole.extend_from_slice(&rest[at..]);
-        Ok(excess.is_empty().then_some(whole))
+        Ok(if excess.is_empty() { Ok(whole) } else { Err(TEXT_GONE.into()) })
     }
+}
+
+/// Why bytes are not read.
+pub(super) fn too_long(bytes_max: usize) -> String {
+    format!("it has more than {bytes_max} bytes, which no host writes")
 }
 
 /// The strings of JSON with at least so many bytes between their quotes. None if the bytes are not JSON, as far as

@@ -8,7 +8,7 @@ use std::thread;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::connect::closed;
+use super::connect::{Location, closed};
 use super::failure::{Verdict, is_locked, judge, not_written, said};
 use super::identity::Identity;
 use super::job::{Job, Task};
@@ -157,13 +157,9 @@ impl Writer {
     fn reopen(&mut self) -> Result<Connection> {
         // Another file at its name is not what callers know.
         self.identity.check_file()?;
-        let connection = self.shared.while_closed(|location| {
-            let connection = location.writer()?;
-            // Reads the file's first page and its log: a connection that was only made knows nothing of either.
-            location.check_schema(&connection)?;
-            Ok(connection)
-        });
-        let connection = connection.map_err(|error: StoreError| StoreError::Unknown(error.to_string()))?;
+        // This reads the file's first page and its log: a connection that was only made knows nothing of either.
+        let connection = self.shared.while_closed(Location::writer);
+        let connection = connection.map_err(|error| StoreError::Unknown(error.to_string()))?;
         self.identity.check_file()?;
         self.identity = Identity::of(&self.shared.location.path);
         Ok(connection)

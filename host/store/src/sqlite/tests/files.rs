@@ -11,7 +11,7 @@ use super::{Place, all, told};
 use crate::StoreError;
 use crate::contract::tale::Tale;
 use crate::ports::{Inbox as _, Journal as _, Leases as _, Sessions as _};
-use crate::sqlite::connect::closed;
+use crate::sqlite::connect::{closed, log_of};
 use crate::sqlite::{OpenOptions, SqliteStore, checkpoint};
 use rewake_core::ids::HostId;
 use rewake_wire::Sender;
@@ -154,22 +154,6 @@ async fn files_of_others_and_of_newer_versions_are_left_alone() {
         assert_eq!(error, StoreError::Newer { path: place.path(), found: 99, known: 1 });
     }
 
-    // A file whose schema was written under the same version, or changed since, is not used as if it were ours.
-    for (changed, named) in [
-        ("DROP TRIGGER entries_are_not_changed", "trigger entries_are_not_changed"),
-        ("CREATE TABLE asserts (holds INTEGER)", "table asserts"),
-    ] {
-        std::fs::remove_file(place.path()).unwrap();
-        let connection = place.connection();
-        connection.execute_batch(changed).unwrap();
-        closed(connection);
-        for read_only in [true, false] {
-            let error = SqliteStore::open(&place.path(), OpenOptions { read_only }).await.err().unwrap();
-            assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
-            assert!(error.to_string().contains(named), "{error}");
-        }
-    }
-
     std::fs::remove_file(place.path()).unwrap();
     std::fs::write(place.path(), "no database, and long enough to be looked at: ".repeat(100)).unwrap();
     for read_only in [true, false] {
@@ -224,7 +208,8 @@ async fn the_log_is_moved_into_the_file_beside_the_writer_and_by_it() {
             store.append(tale.append(1)).await.unwrap();
             assert!(!store.shared.log.is_full.load(Ordering::Relaxed));
         } else {
-            assert_eq!(checkpoint::move_log(&connection).unwrap(), 0, "all of it");
+            let (pages, moved) = checkpoint::move_log(&connection).unwrap();
+            assert_eq!(pages, moved, "all of it");
         }
         assert!(size() >= before + 150_000, "{before} {}", size());
         before = size();
@@ -232,4 +217,32 @@ async fn the_log_is_moved_into_the_file_beside_the_writer_and_by_it() {
     assert_eq!(all(&store, &tale).await.len(), 9);
     closed(connection);
     store.close().await;
+}
+
+/// `N-A8`: the log begins again while commits follow each other without a pause. It is a tenth of what is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_stays_small_under_load() {
+    let place = Place::new();
+    let store = place.open().await;
+    let log = log_of(&place.path());
+    let load = async |id: &str, odd: usize| {
+        let mut tale = told(&store, id, 0).await;
+        let (mut written, mut largest) = (0, 0);
+        while written < 25 << 20 {
+            // Each another text, which is stored once.
+            tale.payload_bytes = 60_000 + odd + written / 60_000 * 2;
+            written += tale.payload_bytes;
+            store.append(tale.append(1)).await.unwrap();
+            largest = std::fs::metadata(&log).unwrap().len().max(largest);
+        }
+        (tale, largest)
+    };
+    // While one is committed, the other is queued.
+    let ((one, largest), (two, _)) = tokio::join!(load("ses_one", 0), load("ses_two", 1));
+    assert!(largest < 20 << 20, "the log has {largest} bytes");
+    assert_eq!(store.check_file().await.unwrap(), Vec::<String>::new());
+    let heads = [store.head(&one.session).await.unwrap(), store.head(&two.session).await.unwrap()];
+    assert_eq!(heads, [Some(one.head), Some(two.head)]);
+    store.close().await;
+    assert!(!log.exists(), "closing moves all of it");
 }

@@ -31,6 +31,7 @@ fn number(place: &Place, query: &str) -> rusqlite::Result<i64> {
     Connection::open(place.path()).unwrap().query_row(query, [], |row| row.get(0))
 }
 
+/// `N-C13`: a reader of a file of an older schema gets its age and how it is upgraded, and changes nothing.
 #[tokio::test]
 async fn an_older_file_is_brought_up_to_date_by_opening_it_for_writing() {
     let place = Place::new();
@@ -39,7 +40,10 @@ async fn an_older_file_is_brought_up_to_date_by_opening_it_for_writing() {
     store.close().await;
 
     let error = open(&place, READ_ONLY, LATER).err().unwrap();
-    assert!(error.to_string().contains("open it once for writing"), "{error}");
+    assert_eq!(error, StoreError::Older { path: place.path(), found: 1, known: 3 });
+    let shown = error.to_string();
+    assert!(shown.contains("older Rewake (schema 1; this one reads 3)"), "{shown}");
+    assert!(shown.contains("Any command that writes upgrades it"), "{shown}");
     assert_eq!(number(&place, "SELECT user_version FROM pragma_user_version"), Ok(1), "it was not touched");
 
     let store = open(&place, OpenOptions::default(), LATER).unwrap();
@@ -59,6 +63,20 @@ async fn an_older_file_is_brought_up_to_date_by_opening_it_for_writing() {
         let error = open(&place, options, SCHEMA).err();
         assert_eq!(error, Some(StoreError::Newer { path: place.path(), found: 3, known: 1 }));
     }
+}
+
+/// `N-G6`: an older file is compared with its own schema, before a migration runs in it.
+#[tokio::test]
+async fn an_altered_older_file_is_not_migrated() {
+    let place = Place::new();
+    place.open().await.close().await;
+    let planted = "CREATE TRIGGER planted AFTER UPDATE ON sessions BEGIN DELETE FROM leases; END";
+    Connection::open(place.path()).unwrap().execute_batch(planted).unwrap();
+    for options in [READ_ONLY, OpenOptions::default()] {
+        let error = open(&place, options, LATER).err().unwrap();
+        assert!(matches!(&error, StoreError::Altered { what, .. } if what.contains("planted")), "{error}");
+    }
+    assert_eq!(number(&place, "SELECT user_version FROM pragma_user_version"), Ok(1), "it was not touched");
 }
 
 #[tokio::test]

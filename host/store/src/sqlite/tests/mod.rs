@@ -7,6 +7,7 @@ mod groups;
 mod guards;
 mod installed;
 mod migrations;
+mod planted;
 mod sealing;
 mod texts;
 
