@@ -52,6 +52,8 @@ pub const SAID_BYTES_MAX: usize = 1 << 20;
 pub const MARKER_LEVELS_MAX: usize = 64;
 /// Bytes of a harness's saved state.
 pub const STATE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of the name of a model that a harness asks.
+pub const MODEL_NAME_BYTES_MAX: usize = 256;
 /// Steps of one turn.
 pub const TURN_STEPS_MAX: u32 = 10_000;
 /// Entries of one session.

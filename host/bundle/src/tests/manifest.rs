@@ -357,6 +357,20 @@ fn a_component_s_mistakes() {
             "9:14 `output` is of what a tool returns, and [component.a] is a harness | take it out of the limits",
         ],
     );
+    check_tool(
+        "[component.a.asks]\nmodels = [{ name = \"fast\", why = \"titles\" }]\n",
+        &[
+            "9:14 [component.a] is a tool and asks for models | only a harness can call models: take `models` out of its asks",
+        ],
+    );
+    check(
+        "[component.a]\nkind = \"harness\"\nsource = \"a.wasm\"\n[component.a.asks]\nmodels = [{ name = \"fast\" }, { name = \"fast\" }, { name = \"a b\" }, { why = \"x\" }]\n",
+        &[
+            "10:30 the model `fast` is asked for twice | keep one of them",
+            "10:58 `a b` is not the name of a model | write the name of a [models.NAME] of rewake.toml, such as \"fast\", or \"*\" for any of them",
+            "10:67 [component.a.asks.models] (number 4) has no `name` | add `name = \"fast\"`",
+        ],
+    );
 }
 
 #[test]
