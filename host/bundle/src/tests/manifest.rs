@@ -259,6 +259,15 @@ fn an_amount_is_read_exactly() {
 }
 
 #[test]
+fn an_agent_names_the_steps_of_a_turn() {
+    for (written, steps) in [("", None), ("max_steps = 1", Some(1)), ("max_steps = 10_000", Some(10_000))] {
+        let text = format!("{HEAD}[agent]\n{written}\n");
+        let manifest = Manifest::parse(&text, "bundle.toml").expect("it is well-formed");
+        assert_eq!(manifest.agent.unwrap().max_steps, steps, "{written}");
+    }
+}
+
+#[test]
 fn an_agent_s_mistakes() {
     check(
         "[agent]\ninstructions = \"x\"\ninstructions_file = \"x.md\"\n",
@@ -279,6 +288,12 @@ fn an_agent_s_mistakes() {
             "7:11 `max_usd` is not an amount: \"-1.5\" is not an amount in USD: write a number such as 2.50, with at most 9 decimals | -",
         ],
     );
+    for steps in ["0", "10001", "-1"] {
+        check(
+            &format!("[agent]\nmax_steps = {steps}\n"),
+            &["7:13 `max_steps` must be a whole number from 1 to 10000 | -"],
+        );
+    }
     check(
         "[agent]\nmax_usd = true\n",
         &["7:11 `max_usd` must be an amount in USD, and this is true or false | -"],

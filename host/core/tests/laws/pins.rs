@@ -47,6 +47,7 @@ pub(crate) fn created() -> Created {
             script: None,
             harness: 0,
             max_usd: None,
+            max_steps: None,
         },
         bundles: vec![BundlePin {
             name: "laws/agent".into(),
