@@ -1,9 +1,12 @@
-//! What a component asks for: mounts and HTTP hosts. Asks, never grants: what a session gives is
+//! What a component asks for: mounts, HTTP hosts and models. Asks, never grants: what a session gives is
 //! decided elsewhere.
 //!
 //! Knows how an ask is written and what it could reach. Does not know operators or addresses.
 
-use rewake_core::grant::{Access, FsSource, HostPattern, HttpGrant, Scheme, SecretGrant, can_carry_secret};
+use rewake_core::grant::{
+    ANY_MODEL, Access, FsSource, HostPattern, HttpGrant, Scheme, SecretGrant, can_carry_secret,
+};
+use rewake_core::limits::MODEL_NAME_BYTES_MAX;
 use serde_spanned::Spanned;
 
 use super::matcher::GrantKind;
@@ -16,6 +19,17 @@ pub struct Asks {
     pub fs: Vec<FsAsk>,
     /// Hosts.
     pub http: Vec<HttpAsk>,
+    /// Models beside the session's own, for harnesses.
+    pub models: Vec<ModelAsk>,
+}
+
+/// A model that a harness asks to use beside the session's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelAsk {
+    /// Its name in the operator's rules; [`ANY_MODEL`]: each of them.
+    pub name: String,
+    /// The author's reason, shown to who grants it.
+    pub why: Option<String>,
 }
 
 /// A directory that a component asks to see.
@@ -72,14 +86,15 @@ impl Asks {
         kinds
     }
 
-    /// The asks as they are shown and allowed: `fs:workspace:ro`, `http:api.example.com:GET`.
+    /// The asks as they are shown and allowed: `fs:workspace:ro`, `http:api.example.com:GET`, `model:fast`.
     pub fn describe(&self) -> Vec<String> {
         let fs = self.fs.iter().map(|ask| match ask.access {
             Access::ReadOnly => format!("fs:{}:ro", ask.source),
             Access::ReadWrite => format!("fs:{}:rw", ask.source),
         });
         let http = self.http.iter().flat_map(|ask| ask.methods.iter().map(|method| ask.line(method)));
-        let mut asks: Vec<String> = fs.chain(http).collect();
+        let models = self.models.iter().map(|ask| format!("model:{}", ask.name));
+        let mut asks: Vec<String> = fs.chain(http).chain(models).collect();
         asks.sort_unstable();
         asks.dedup();
         asks
@@ -157,6 +172,20 @@ pub fn method(text: &str) -> Result<String, Invalid> {
         None => format!("it is one of {}", quote_all(METHODS)),
     };
     Err(Invalid::new(format!("{} is not a method that can be asked for", quote(text))).help(help))
+}
+
+/// Reads a model's name as a file says it.
+///
+/// # Errors
+/// If it is empty, too long, or has spaces or characters that cannot be seen.
+pub fn model_name(text: &str) -> Result<String, Invalid> {
+    let visible = |c: char| !c.is_whitespace() && !c.is_control();
+    let is_name = !text.is_empty() && text.len() <= MODEL_NAME_BYTES_MAX && text.chars().all(visible);
+    if is_name && (text == ANY_MODEL || !text.contains('*')) {
+        return Ok(text.to_owned());
+    }
+    let help = "write the name of a [models.NAME] of rewake.toml, such as \"fast\", or \"*\" for any of them";
+    Err(Invalid::new(format!("{} is not the name of a model", quote(text))).help(help))
 }
 
 /// A header's name that a secret may go into: not one that frames or routes the request.

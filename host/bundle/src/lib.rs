@@ -26,7 +26,7 @@ mod set;
 mod tests;
 mod tools;
 
-pub use asks::{Asks, FsAsk, HttpAsk, Secret, fs_source, host, method};
+pub use asks::{Asks, FsAsk, HttpAsk, ModelAsk, Secret, fs_source, host, method, model_name};
 pub use component::{Inspected, inspect};
 pub use gather::{Catalogue, Gathering};
 pub use limits::{COMPONENT_BYTES_MAX, TEXT_BYTES_MAX};

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use rewake_bundle::Locator;
 use rewake_core::fact;
 use rewake_core::ids::SessionId;
+use rewake_core::limits::TURN_STEPS_MAX;
 use rewake_core::money::Usd;
 
 use crate::bundle::BundleCommand;
@@ -136,6 +137,9 @@ pub(crate) struct Run {
     /// The most that the session's models may cost, in USD; its bundle may say less
     #[arg(long, value_name = "USD", conflicts_with = "session")]
     pub(crate) max_usd: Option<Usd>,
+    /// Steps of one turn, after which it fails; by default what its bundle says, else 200
+    #[arg(long, value_name = "N", conflicts_with = "session", value_parser = clap::value_parser!(u32).range(1..=i64::from(TURN_STEPS_MAX)))]
+    pub(crate) max_steps: Option<u32>,
     /// Have the scripted model play this script, whatever model the agent names
     #[arg(long, value_name = "FILE", conflicts_with = "session")]
     pub(crate) script: Option<PathBuf>,

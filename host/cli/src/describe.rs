@@ -2,7 +2,7 @@
 //! returns is not made safe for a terminal yet: its writers do that.
 
 use rewake_core::fact::{Created, FileAudit, FileUsed, HttpUse};
-use rewake_core::grant::{Access, FsSource};
+use rewake_core::grant::{ANY_MODEL, Access, FsSource};
 use rewake_core::session::Session;
 pub(crate) use rewake_transcript::words::{
     bytes, count, lost, outcome, outcome_word, parts, question, sender, tool_lost, usage, wait,
@@ -38,6 +38,13 @@ pub(crate) fn grants(created: &Created) -> Vec<String> {
                 line.push_str(&format!(", with the secret {:?}", secret.config));
             }
             lines.push(line);
+        }
+        for name in &pin.grants.models {
+            let which = match name.as_str() {
+                ANY_MODEL => "any model of rewake.toml".to_owned(),
+                name => format!("the model {name:?}"),
+            };
+            lines.push(format!("{} may call {which}, beside the session's own", pin.full_name()));
         }
     }
     if lines.is_empty() {

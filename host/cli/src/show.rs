@@ -1,6 +1,6 @@
 //! `rewake show`: one session, from its row, its inbox and its journal. Loads nothing.
 
-use rewake_core::fact::{ComponentPin, Created, Provider, ToolPin};
+use rewake_core::fact::{AgentPin, ComponentPin, Created, Provider, ToolPin};
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_sandbox::workspace;
@@ -160,12 +160,11 @@ fn pins(created: &Created) -> Vec<Section> {
         (Some(index), _) => component(index),
         (None, by) => by.map_or("?", Provider::as_str).to_owned(),
     };
-    let agent = format!(
-        "{}, model {}, harness {}",
-        created.agent.name,
-        created.agent.model,
-        component(created.agent.harness)
-    );
+    let AgentPin { name, model, harness, max_steps, .. } = &created.agent;
+    let mut agent = format!("{name}, model {model}, harness {}", component(*harness));
+    if let Some(max) = max_steps {
+        agent.push_str(&format!(", at most {} a turn", describe::count(u64::from(*max), "step", "steps")));
+    }
     let bundles = created.bundles.iter();
     let bundles =
         bundles.map(|pin| vec![pin.name.clone(), pin.version.clone(), format!("blake3:{}", pin.digest)]);

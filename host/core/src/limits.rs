@@ -52,8 +52,12 @@ pub const SAID_BYTES_MAX: usize = 1 << 20;
 pub const MARKER_LEVELS_MAX: usize = 64;
 /// Bytes of a harness's saved state.
 pub const STATE_BYTES_MAX: usize = 16 << 20;
-/// Steps of one turn.
+/// Bytes of the name of a model that a harness asks.
+pub const MODEL_NAME_BYTES_MAX: usize = 256;
+/// Steps of one turn, whatever its session pins.
 pub const TURN_STEPS_MAX: u32 = 10_000;
+/// Steps of one turn that a new session pins, if neither its bundle nor its operator names another number.
+pub const TURN_STEPS_DEFAULT: u32 = 200;
 /// Entries of one session.
 pub const SESSION_ENTRIES_MAX: u64 = 10_000_000;
 /// Lines of diagnostics kept of one guest's run.

@@ -35,6 +35,9 @@ pub struct OpenCall {
     /// What the attempts before it count as.
     #[serde(default)]
     pub counted: Usd,
+    /// The harness may not ask that model: nothing is sent, and its end says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
 }
 
 impl OpenCall {
@@ -51,6 +54,7 @@ impl OpenCall {
             key: entry.hash,
             reserved: Usd::ZERO,
             counted: Usd::ZERO,
+            denied: false,
         }
     }
 

@@ -3,7 +3,7 @@
 //! pinned. Knows no guest and opens nothing.
 
 use rewake_core::fact::{BundlePin, ComponentPin, Created, PluginKind};
-use rewake_core::grant::{FsGrant, FsSource, Grants, HttpGrant, host_is_within};
+use rewake_core::grant::{ANY_MODEL, FsGrant, FsSource, Grants, HttpGrant, host_is_within};
 use rewake_core::ids::Digest;
 
 use crate::config::{AllowedAsk, Rules};
@@ -38,7 +38,8 @@ pub fn asked(asks: &Asks) -> Grants {
         access: ask.access,
     });
     let http = asks.http.iter().filter_map(|ask| ask.grant(|_| true));
-    Grants { fs: fs.collect(), http: http.collect() }
+    let models = asks.models.iter().map(|ask| ask.name.clone());
+    Grants { fs: fs.collect(), http: http.collect(), models: models.collect() }
 }
 
 /// What the rules of now leave of a ceiling. Where they name the bundle and its digest, they decide; where
@@ -48,6 +49,7 @@ pub fn in_force(rules: &Rules, bundle: &str, digest: &Digest, approved: bool, mo
         Some(allowed) => Grants {
             fs: most.fs.iter().filter_map(|grant| allowed_fs(grant, &allowed)).collect(),
             http: most.http.iter().flat_map(|grant| allowed_http(grant, &allowed)).collect(),
+            models: allowed_models(&most.models, &allowed),
         },
         None if approved => most.clone(),
         None => Grants::default(),
@@ -97,6 +99,23 @@ fn allowed_http(grant: &HttpGrant, allowed: &[&AllowedAsk]) -> Vec<HttpGrant> {
         }
     }
     grants
+}
+
+/// The narrower of the models that are asked for and those that are allowed, each once.
+fn allowed_models(most: &[String], allowed: &[&AllowedAsk]) -> Vec<String> {
+    let asked = |name: &str| most.iter().any(|asked| asked == name);
+    let mut models: Vec<String> = Vec::new();
+    for one in allowed {
+        let AllowedAsk::Model(name) = one else { continue };
+        let granted = match name.as_str() {
+            ANY_MODEL => most.to_vec(),
+            _ if asked(name) || asked(ANY_MODEL) => vec![name.clone()],
+            _ => Vec::new(),
+        };
+        let new: Vec<String> = granted.into_iter().filter(|name| !models.contains(name)).collect();
+        models.extend(new);
+    }
+    models
 }
 
 /// What each component of a session may use now: its pins, as far as the rules of now leave them.
@@ -152,6 +171,10 @@ pub fn asked_of(rules: &Rules, bundle: &Bundle, component: &Component, granted: 
             lines.push(one(line, http_words(grant, method), &ask.why, is_granted));
         }
     }
+    for ask in &asks.models {
+        let line = format!("model:{}", ask.name);
+        lines.push(one(line, model_words(&ask.name), &ask.why, granted.models.contains(&ask.name)));
+    }
     lines
 }
 
@@ -184,6 +207,14 @@ fn http_words(grant: &HttpGrant, method: &str) -> String {
     };
     let host = if grant.host == "*" { "any public host" } else { &grant.host };
     format!("send {method} requests to {host}{clear}{secret}")
+}
+
+fn model_words(name: &str) -> String {
+    let which = match name {
+        ANY_MODEL => "any model of rewake.toml".to_owned(),
+        name => format!("the model {name:?}"),
+    };
+    format!("call {which}, whatever the session's model is")
 }
 
 /// What a component asks for and may not use, as rules would allow it.

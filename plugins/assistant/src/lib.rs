@@ -24,7 +24,7 @@ use rewake_sdk::{
 use serde::{Deserialize, Serialize};
 
 use compact::Due;
-use context::Context;
+use context::{Context, Pinned};
 use project::{Project, Stamp};
 
 /// Characters of a title.
@@ -55,15 +55,23 @@ pub(crate) struct Config {
     steer: bool,
     /// Tokens that the model has room for; the host's own figure counts too, and the smaller one.
     context_tokens: Option<u64>,
+    /// The model is informed after this number of identical failing calls in a turn; 0: never.
+    repeats_warn: u32,
+    /// The turn ends after this number of them; 0: never.
+    repeats_max: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { steer: true, context_tokens: None }
+        Self { steer: true, context_tokens: None, repeats_warn: 3, repeats_max: 6 }
     }
 }
 
 impl Config {
+    fn pinned(&self, asks: bool) -> Pinned {
+        Pinned { asks, repeats_warn: self.repeats_warn, repeats_max: self.repeats_max }
+    }
+
     fn more(&self) -> Next {
         if self.steer { Next::more_with_messages() } else { Next::More }
     }
@@ -93,7 +101,11 @@ impl Assistant {
         let config: Config = cx.config()?;
         let tools = cx.tools();
         let asks = tools.iter().all(|tool| tool.name != ask::NAME);
-        read::catch_up(&mut self.context, cx, input.step, asks)?;
+        read::catch_up(&mut self.context, cx, input.step, config.pinned(asks))?;
+        let is_loop = |times| config.repeats_max > 0 && times >= config.repeats_max;
+        if let Some(repeated) = self.context.repeated.as_ref().filter(|repeated| is_loop(repeated.times)) {
+            return Err(Failure::turn("loop", words::of_loop(repeated)));
+        }
         if !self.context.named {
             name_session(input, cx);
         }

@@ -4,7 +4,7 @@
 
 use rewake_sdk::prelude::*;
 
-use crate::context::{Context, KINDS};
+use crate::context::{Context, KINDS, Pinned};
 
 /// Entries read at once; the host bounds their bytes.
 const ENTRIES_MAX: u32 = 500;
@@ -14,7 +14,12 @@ const ENTRIES_MAX: u32 = 500;
 ///
 /// # Errors
 /// The journal does not hold the step's start.
-pub(crate) fn catch_up(context: &mut Context, cx: &Session, step: u32, asks: bool) -> Result<(), Failure> {
+pub(crate) fn catch_up(
+    context: &mut Context,
+    cx: &Session,
+    step: u32,
+    pinned: Pinned,
+) -> Result<(), Failure> {
     let turn = cx.info().turn;
     let mut after = context.through;
     loop {
@@ -26,7 +31,7 @@ pub(crate) fn catch_up(context: &mut Context, cx: &Session, step: u32, asks: boo
         };
         after = newest.seq;
         for event in &events {
-            if let Err(error) = context.apply(event, asks) {
+            if let Err(error) = context.apply(event, pinned) {
                 cx.log(Level::Warn, format!("left out of the context: {error}"));
             }
             if event.kind == "step.started" && context.is_at(&turn, step) {

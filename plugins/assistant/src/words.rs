@@ -10,7 +10,7 @@ use rewake_sdk::{
     prelude::*,
 };
 
-use crate::compact::Compacted;
+use crate::{compact::Compacted, context::Repeated};
 
 /// Characters of a failure's detail.
 const DETAIL_CHARS_MAX: usize = 600;
@@ -85,6 +85,27 @@ pub(crate) fn of_failure(failure: &TurnFailed) -> String {
         "[note of the host: the turn before this failed ({}: {}). What the results say is done is done]",
         failure.code,
         cut(&failure.detail, DETAIL_CHARS_MAX)
+    )
+}
+
+/// A call that fails in the same way each time.
+pub(crate) fn of_repeats(repeated: &Repeated, max: u32) -> String {
+    let Repeated { name, times } = repeated;
+    let end = match max {
+        0 => String::new(),
+        max => format!(" After {max} of these calls the turn ends."),
+    };
+    format!(
+        "[note of the host: you called `{name}` {times} times with the same input, and it failed in the same way each \
+         time. Do not repeat the call: change the input, find another way, or report the problem.{end}]"
+    )
+}
+
+/// Why a turn ends whose model repeats a failing call.
+pub(crate) fn of_loop(repeated: &Repeated) -> String {
+    let Repeated { name, times } = repeated;
+    format!(
+        "the model called `{name}` {times} times with the same input, and it failed in the same way each time"
     )
 }
 

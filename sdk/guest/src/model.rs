@@ -162,7 +162,7 @@ fn words(outcome: Outcome, effect: Effect) -> Option<String> {
 /// What to ask the model. Set what you need and leave the rest: `..Request::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// None: the agent's model.
+    /// The operator's name of a model; none: the session's model. Another one must be in the bundle's asks, and granted.
     pub model: Option<String>,
     /// The system prompt.
     pub system: Option<String>,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
-use rewake_core::limits::SNAPSHOT_ENTRIES;
+use rewake_core::limits::{SNAPSHOT_ENTRIES, TURN_STEPS_MAX};
 use rewake_policy::limits::CompileLimits;
 use rewake_runtime::live::Live;
 use rewake_runtime::{Approval, Config, Host, Loaded, NewSession};
@@ -168,6 +168,7 @@ impl Bed {
             approval: Some(Approval::of_all("bench")),
             origin: "bench".to_owned(),
             model: model.map(str::to_owned),
+            max_steps: Some(TURN_STEPS_MAX),
             ..NewSession::default()
         };
         Ok(self.host.create(&new).await?.id)

@@ -99,6 +99,8 @@ fn asks_are_held_against_imports() {
     let curt = manifest("fs = [{ mount = \"/w\", source = \"workspace\", access = \"ro\" }]");
     let curt = curt.file("t.wasm", guest("tool_files"));
     assert_eq!(found(&curt, "does not say why it asks for the mount /w")["severity"], "note");
+    let asking = Draft::scripted().toml("[component.harness.asks]\nmodels = [{ name = \"fast\" }]");
+    assert_eq!(found(&asking, "does not say why it asks for the model `fast`")["severity"], "note");
 }
 
 #[test]

@@ -224,6 +224,8 @@ fn create(server: &Server) -> (Program, String) {
         "real",
         "--max-usd",
         "5",
+        "--max-steps",
+        "50",
     ];
     let made = program.run(&words).expect(0);
     (program, made.stdout.trim().to_owned())

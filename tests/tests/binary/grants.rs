@@ -61,6 +61,34 @@ fn grant_asked_is_for_one_session_and_is_shown() {
     assert!(shown.contains("test/scripted, for this session, by ann"), "{shown}");
 }
 
+/// `N-G4`: a model that a harness asks for is shown before it is granted, with the line that allows it, and after.
+#[test]
+fn a_model_that_a_harness_asks_for_is_shown() {
+    let program = Program::new();
+    let asks = "[component.harness.asks]\nmodels = [{ name = \"fast\", why = \"writes titles\" }]";
+    let bundle = program.bundle(&Draft::scripted().toml(asks));
+    let inspected = program.run(&["bundle", "inspect", &bundle]).expect(0).stdout;
+    let words = "call the model \"fast\", whatever the session's model is";
+    assert!(
+        inspected.contains(&format!("may {words} [model:fast; not allowed here yet]: writes titles")),
+        "{inspected}"
+    );
+    let ask = format!("not granted: test/scripted:harness asks to {words} (model:fast)");
+    program.run(&["run", &bundle, "[]"]).expect(0).says(&[ask.as_str(), "\"model:fast\"]"]);
+    let shown = |program: &Program| {
+        let id = program.sessions()[0].id.clone();
+        program.run(&["show", &id]).expect(0).stdout
+    };
+    let withheld = shown(&program);
+    assert!(withheld.contains("test/scripted:harness asks for model:fast"), "{withheld}");
+    program.run(&["run", "--grant-asked", &bundle, "[]"]).expect(0);
+    let granted = shown(&program);
+    assert!(
+        granted.contains("test/scripted:harness may call the model \"fast\", beside the session's own"),
+        "{granted}"
+    );
+}
+
 /// Rules are found where they are named, by the option before the variable, else in the data folder.
 #[test]
 fn rules_that_are_wrong_or_missing_are_told() {

@@ -1,10 +1,11 @@
 //! How steps end that do not end well: each as its own code, and never at another session's cost.
 
 use rewake_core::command::Command;
+use rewake_runtime::NewSession;
 use rewake_runtime::live::UnloadReason;
 use rewake_tests::bundles::Draft;
 use rewake_tests::journal::Events;
-use rewake_tests::world::{ann, send};
+use rewake_tests::world::{ann, asked_for, send};
 use rewake_tests::{Outcome, Running, World};
 use serde_json::{Value, json};
 
@@ -39,6 +40,30 @@ async fn a_failed_turn_leaves_the_session() {
     let events = fails(&Draft::scripted(), &ops, "no_luck", "it failed").await;
     assert_eq!(events.said()[0], "before", "what was said stays said");
     assert_eq!(events.first("turn.failed").data["detail"], "as scripted");
+}
+
+/// `N-F3`: a turn whose harness never ends it fails after the steps that the operator, else the bundle, allows. A
+/// message continues.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_has_the_steps_that_its_session_pins() {
+    let ops = Value::from(vec![json!({ "op": "more" }); 260]).to_string();
+    for (bundle, operator, may) in [(None, None, 200), (Some(4), None, 4), (Some(4), Some(6), 6)] {
+        let world = World::new().await;
+        let agent = bundle.map(|steps| format!("[agent]\nmax_steps = {steps}"));
+        let bundle = world.bundle(&Draft::scripted().toml(&agent.unwrap_or_default())).into();
+        let new = NewSession { bundle, max_steps: operator, ..asked_for() };
+        let id = world.own().create(&new).await.unwrap().id;
+        assert_eq!(world.run(&id, &ops).await, Outcome::Idle);
+        let events = world.check(&id).await;
+        assert_eq!(events.first("session.created").data["agent"]["max_steps"], may);
+        assert_eq!(events.count("step.completed"), may);
+        let failed = events.first("turn.failed");
+        let detail = failed.data["detail"].as_str().unwrap();
+        assert_eq!(failed.data["code"], "steps");
+        assert!(detail.contains(&format!("at most {may} steps: send a message to continue")), "{detail}");
+        assert_eq!(world.run(&id, "[]").await, Outcome::Idle);
+        assert_eq!(world.check(&id).await.count("turn.completed"), 1);
+    }
 }
 
 /// C23, C32, C93: the harness fails its session; every row is answered, and no more are accepted.

@@ -24,7 +24,8 @@ async fn a_thousand_steps_take_what_is_new_in_each() {
         writeln!(script, "[[reply]]\ntext = \"{n} {}\"", "x".repeat(REPLY_BYTES)).unwrap();
     }
     let world = World::new().await;
-    let id = world.create(&Draft::scripted().model(&script)).await;
+    let agent = format!("[agent]\nscript = \"script.toml\"\nmax_steps = {}", STEPS + 1);
+    let id = world.create(&Draft::scripted().toml(&agent).file("script.toml", script.as_str())).await;
     // What is there before anything is said: the bundle, its components, the script.
     let before = world.copy().await.close().await;
     let op = |n: usize| [json!({ "op": "model", "text": n.to_string() }), json!({ "op": "more" })];

@@ -29,6 +29,7 @@ mod inbox;
 mod interrupts;
 mod journals;
 mod limits;
+mod models;
 mod nondeterministic;
 mod repeats;
 mod sessions;

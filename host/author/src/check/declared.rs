@@ -13,6 +13,8 @@ const TIMEOUT_SUSPECT: Duration = Duration::from_secs(500);
 const FILES: &str = "wasi:filesystem/";
 /// The same for requests.
 const HTTP: &str = "rewake:plugin/http@";
+/// The same for calls of models.
+const MODEL: &str = "rewake:plugin/model@";
 /// Interfaces that are linked and refuse every use, with what to use instead.
 const DENIED: [(&str, &str); 2] = [
     ("wasi:sockets/", "sockets are never granted: send requests through the contract's http"),
@@ -66,6 +68,13 @@ fn of_component(bundle: &Bundle, component: &Component, findings: &mut Vec<Findi
             "add the hosts that it needs to its asks: http = [{ host = \"api.example.com\", methods = [\"GET\"] }]",
         );
     }
+    if !declared.asks.models.is_empty() && !imports(MODEL) {
+        say(
+            Finding::warning,
+            "asks for models, and does not import the contract's model".into(),
+            "take `models` out of its asks: the operator should not be asked to grant what is not used",
+        );
+    }
     for (prefix, help) in DENIED {
         if imports(prefix) {
             let package = prefix.trim_end_matches('/');
@@ -76,6 +85,8 @@ fn of_component(bundle: &Bundle, component: &Component, findings: &mut Vec<Findi
     let without_why = asks.fs.iter().map(|ask| (format!("the mount {}", ask.mount), &ask.why));
     let without_why =
         without_why.chain(asks.http.iter().map(|ask| (format!("the host {}", ask.host), &ask.why)));
+    let models = asks.models.iter().map(|ask| (format!("the model {}", quote(&ask.name)), &ask.why));
+    let without_why = without_why.chain(models);
     for (what, _) in without_why.filter(|(_, why)| why.is_none()) {
         say(
             Finding::note,

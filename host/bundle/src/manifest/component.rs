@@ -7,7 +7,7 @@ use rewake_core::grant::{Access, FsSource, HostPattern, Scheme};
 use serde_spanned::Spanned;
 
 use super::super::asks::{
-    Asks, FsAsk, HttpAsk, Secret, fs_source, host, method, secret_format, secret_header,
+    Asks, FsAsk, HttpAsk, ModelAsk, Secret, fs_source, host, method, model_name, secret_format, secret_header,
 };
 use super::super::limits::MEMORY_BYTES_MAX;
 use super::super::matcher::Matcher;
@@ -42,7 +42,7 @@ pub(super) fn declared(name: &Spanned<&str>, fields: Fields<'_>) -> Option<Decla
         check_kind(&fields, *kind.get_ref(), &asks, &limits);
     }
     fields.refuse_unknown(|key| match key {
-        "fs" | "http" => Some(format!("move it into {}", fields.label_of("asks"))),
+        "fs" | "http" | "models" => Some(format!("move it into {}", fields.label_of("asks"))),
         "memory" | "timeout" | "fuel" | "output" => {
             Some(format!("move it into {}", fields.label_of("limits")))
         }
@@ -99,6 +99,11 @@ fn check_kind(fields: &Fields<'_>, kind: PluginKind, asks: &Asks, limits: &Limit
         let help = "a harness's mounts are read-only (access = \"ro\"): tools change files";
         fields.report(fields.key_span("asks"), Invalid::new(message).help(help));
     }
+    if kind != PluginKind::Harness && !asks.models.is_empty() {
+        let message = format!("{} is a {kind} and asks for models", fields.label());
+        let help = "only a harness can call models: take `models` out of its asks";
+        fields.report(fields.key_span("asks"), Invalid::new(message).help(help));
+    }
 }
 
 fn asks(fields: Fields<'_>) -> Asks {
@@ -113,6 +118,15 @@ fn asks(fields: Fields<'_>) -> Asks {
         asks.fs.push(ask);
     }
     asks.http = fields.tables("http").into_iter().filter_map(http_ask).collect();
+    for entry in fields.tables("models") {
+        let span = entry.span();
+        let Some(ask) = model_ask(&entry) else { continue };
+        if asks.models.iter().any(|other| other.name == ask.name) {
+            let message = format!("the model {} is asked for twice", quote(&ask.name));
+            fields.report(span, Invalid::new(message).help("keep one of them"));
+        }
+        asks.models.push(ask);
+    }
     fields.refuse_unknown(|_| None);
     asks
 }
@@ -173,6 +187,14 @@ fn http_ask(fields: Fields<'_>) -> Option<HttpAsk> {
         fields.report(fields.key_span("honours_key"), invalid);
     }
     Some(HttpAsk { scheme, host: host?.into_inner(), methods: distinct, honours_key, secret, why })
+}
+
+fn model_ask(fields: &Fields<'_>) -> Option<ModelAsk> {
+    fields.require("name", "\"fast\"");
+    let name = fields.parsed("name", "a model's name", model_name);
+    let why = fields.some_text("why").map(Spanned::into_inner);
+    fields.refuse_unknown(|_| None);
+    Some(ModelAsk { name: name?.into_inner(), why })
 }
 
 fn secret(fields: Fields<'_>) -> Option<Secret> {

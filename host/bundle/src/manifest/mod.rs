@@ -61,6 +61,8 @@ pub struct Agent {
     pub model: Option<Spanned<String>>,
     /// The most that the models of a session may cost.
     pub max_usd: Option<Usd>,
+    /// Steps of one turn.
+    pub max_steps: Option<u32>,
     /// The file that the scripted model plays.
     pub script: Option<Spanned<String>>,
     /// A harness: a component of this bundle, or `scope/name:component`.

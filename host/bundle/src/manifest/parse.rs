@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use rewake_core::fact::PluginKind;
+use rewake_core::limits::TURN_STEPS_MAX;
 use serde_spanned::Spanned;
 use toml::de::DeValue;
 
@@ -120,12 +121,14 @@ fn agent(fields: Fields<'_>) -> Agent {
         let message = "[agent] has both `instructions` and `instructions_file`";
         fields.report(fields.key_span("instructions_file"), Invalid::new(message).help("keep one of them"));
     }
+    let max_steps = fields.count("max_steps", TURN_STEPS_MAX.into());
     let agent = Agent {
         instructions: file
             .map(Instructions::File)
             .or_else(|| text.map(|text| Instructions::Text(text.into_inner()))),
         model: fields.some_text("model"),
         max_usd: fields.usd("max_usd", "an amount in USD").map(Spanned::into_inner),
+        max_steps: max_steps.and_then(|steps| u32::try_from(steps.into_inner()).ok()),
         script: fields.parsed("script", "a path", file_path),
         harness: fields.parsed("harness", "a component's name", harness),
         tools: tools(&fields),

@@ -3,7 +3,7 @@
 use rewake_core::grant::{Access, Scheme};
 
 use super::super::asks::{secret_format, secret_header};
-use super::super::{Asks, FsAsk, GrantKind, HttpAsk, fs_source};
+use super::super::{Asks, FsAsk, GrantKind, HttpAsk, ModelAsk, fs_source, model_name};
 use rewake_core::grant::{FsSource, HostPattern};
 
 #[test]
@@ -106,10 +106,20 @@ fn sources_are_a_closed_set_and_host_names() {
 }
 
 #[test]
+fn a_model_s_name_is_one_word() {
+    for text in ["fast", "anthropic/claude-sonnet-5", "openai/qwen3:8b", "*"] {
+        assert_eq!(model_name(text).as_deref(), Ok(text));
+    }
+    for text in ["", "a b", "a\n", "fast*", "**", &"x".repeat(257)] {
+        assert!(model_name(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
 fn asks_amount_to_kinds_of_grant() {
     let fs = |access| FsAsk { mount: "/w".into(), source: FsSource::Workspace, access, why: None };
-    let asks =
-        Asks { fs: vec![fs(Access::ReadWrite), fs(Access::ReadOnly), fs(Access::ReadWrite)], http: vec![] };
+    let fs = vec![fs(Access::ReadWrite), fs(Access::ReadOnly), fs(Access::ReadWrite)];
+    let asks = Asks { fs, ..Asks::default() };
     assert_eq!(asks.grant_kinds(), [GrantKind::FsRo, GrantKind::FsRw]);
     assert_eq!(asks.describe(), ["fs:workspace:ro", "fs:workspace:rw"]);
     assert!(Asks::default().grant_kinds().is_empty());
@@ -126,14 +136,16 @@ fn asks_of_the_network_are_a_line_for_each_method() {
         why: None,
     };
     let http = vec![ask(Scheme::Https, "*.Example.com:8443", true), ask(Scheme::Http, "[::1]:80", false)];
-    let asks = Asks { fs: vec![], http };
+    let models = vec![ModelAsk { name: "fast".into(), why: None }];
+    let asks = Asks { http, models, ..Asks::default() };
     assert_eq!(
         asks.describe(),
         [
             "http:*.example.com:8443:GET",
             "http:*.example.com:8443:PUT",
             "http:http://[::1]:80:GET",
-            "http:http://[::1]:80:PUT"
+            "http:http://[::1]:80:PUT",
+            "model:fast",
         ]
     );
     let granted = asks.http[0].grant(|line| line.ends_with(":PUT")).unwrap();

@@ -41,6 +41,7 @@ fn every_key_is_documented_and_every_documented_key_is_known() {
             "component.NAME.asks.http.secret.",
             component(".asks", &format!("http = [{{ secret = {{ {WRONG} = 1 }} }}]")),
         ),
+        ("component.NAME.asks.models.", component(".asks", &format!("models = [{{ {WRONG} = 1 }}]"))),
         ("component.NAME.limits.", component(".limits", &format!("{WRONG} = 1"))),
         ("component.NAME.on.", format!("{HEAD}[component.x]\non = [{{ {WRONG} = 1 }}]")),
         ("config.KEY.", format!("{HEAD}[config.x]\n{WRONG} = 1")),

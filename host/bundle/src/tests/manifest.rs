@@ -259,6 +259,15 @@ fn an_amount_is_read_exactly() {
 }
 
 #[test]
+fn an_agent_names_the_steps_of_a_turn() {
+    for (written, steps) in [("", None), ("max_steps = 1", Some(1)), ("max_steps = 10_000", Some(10_000))] {
+        let text = format!("{HEAD}[agent]\n{written}\n");
+        let manifest = Manifest::parse(&text, "bundle.toml").expect("it is well-formed");
+        assert_eq!(manifest.agent.unwrap().max_steps, steps, "{written}");
+    }
+}
+
+#[test]
 fn an_agent_s_mistakes() {
     check(
         "[agent]\ninstructions = \"x\"\ninstructions_file = \"x.md\"\n",
@@ -279,6 +288,12 @@ fn an_agent_s_mistakes() {
             "7:11 `max_usd` is not an amount: \"-1.5\" is not an amount in USD: write a number such as 2.50, with at most 9 decimals | -",
         ],
     );
+    for steps in ["0", "10001", "-1"] {
+        check(
+            &format!("[agent]\nmax_steps = {steps}\n"),
+            &["7:13 `max_steps` must be a whole number from 1 to 10000 | -"],
+        );
+    }
     check(
         "[agent]\nmax_usd = true\n",
         &["7:11 `max_usd` must be an amount in USD, and this is true or false | -"],
@@ -355,6 +370,20 @@ fn a_component_s_mistakes() {
         "[component.a]\nkind = \"harness\"\nsource = \"a.wasm\"\n[component.a.limits]\noutput = \"1KiB\"\n",
         &[
             "9:14 `output` is of what a tool returns, and [component.a] is a harness | take it out of the limits",
+        ],
+    );
+    check_tool(
+        "[component.a.asks]\nmodels = [{ name = \"fast\", why = \"titles\" }]\n",
+        &[
+            "9:14 [component.a] is a tool and asks for models | only a harness can call models: take `models` out of its asks",
+        ],
+    );
+    check(
+        "[component.a]\nkind = \"harness\"\nsource = \"a.wasm\"\n[component.a.asks]\nmodels = [{ name = \"fast\" }, { name = \"fast\" }, { name = \"a b\" }, { why = \"x\" }]\n",
+        &[
+            "10:30 the model `fast` is asked for twice | keep one of them",
+            "10:58 `a b` is not the name of a model | write the name of a [models.NAME] of rewake.toml, such as \"fast\", or \"*\" for any of them",
+            "10:67 [component.a.asks.models] (number 4) has no `name` | add `name = \"fast\"`",
         ],
     );
 }

@@ -66,6 +66,7 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
                 labels: Default::default(),
                 model: args.model,
                 max_usd: args.max_usd,
+                max_steps: args.max_steps,
                 script: args.script.as_deref().map(read_script).transpose()?,
             };
             let opened = places.host(places.write().await?)?;

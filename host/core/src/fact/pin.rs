@@ -59,6 +59,9 @@ pub struct AgentPin {
     /// The most that its models may cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_usd: Option<Usd>,
+    /// Steps of one turn; none: as many as a host allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
 }
 
 /// A bundle, by digest.

@@ -18,7 +18,14 @@ pub struct Grants {
     /// Hosts it reaches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpGrant>,
+    /// Models that a harness may ask beside the session's own, by their names in the operator's rules;
+    /// [`ANY_MODEL`]: each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
 }
+
+/// As the name of a model: any model of the operator's rules.
+pub const ANY_MODEL: &str = "*";
 
 /// Hosts that a guest reaches over HTTP, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,19 +115,26 @@ pub enum Access {
 impl Grants {
     /// Whether nothing is granted.
     pub fn is_empty(&self) -> bool {
-        self.fs.is_empty() && self.http.is_empty()
+        self.fs.is_empty() && self.http.is_empty() && self.models.is_empty()
     }
 
     /// Whether there is nothing here that a ceiling does not have too.
     pub fn is_within(&self, ceiling: &Grants) -> bool {
         self.fs.iter().all(|grant| ceiling.fs.iter().any(|most| grant.is_within(most)))
             && self.http.iter().all(|grant| ceiling.http.iter().any(|most| grant.is_within(most)))
+            && self.models.iter().all(|name| ceiling.allows_model(name))
     }
 
-    /// The grants as operators allow them: `fs:workspace:ro`, `http:api.example.com:GET`; each once.
+    /// Whether a model is one of those that may be asked.
+    pub fn allows_model(&self, name: &str) -> bool {
+        self.models.iter().any(|granted| granted == name || granted == ANY_MODEL)
+    }
+
+    /// The grants as operators allow them: `fs:workspace:ro`, `http:api.example.com:GET`, `model:fast`; each once.
     pub fn describe(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.fs.iter().map(FsGrant::describe).collect();
         lines.extend(self.http.iter().flat_map(HttpGrant::describe));
+        lines.extend(self.models.iter().map(|name| format!("model:{name}")));
         lines.sort_unstable();
         lines.dedup();
         lines
@@ -293,7 +307,7 @@ mod tests {
     #[test]
     fn grants_are_within_a_ceiling_that_has_all_of_them() {
         let fs = |access| FsGrant { mount: "/w".into(), source: FsSource::Workspace, access };
-        let grants = |access| Grants { fs: vec![fs(access)], http: vec![] };
+        let grants = |access| Grants { fs: vec![fs(access)], ..Grants::default() };
         let (ro, rw) = (grants(Access::ReadOnly), grants(Access::ReadWrite));
         assert!(ro.is_within(&rw) && !rw.is_within(&ro) && Grants::default().is_within(&ro));
         assert!(!ro.is_within(&Grants::default()));
@@ -310,7 +324,20 @@ mod tests {
         assert!(!http(&["POST"], Some(secret())).is_within(&all));
         assert!(!all.is_within(&http(&["GET", "PUT"], None)));
         assert!(!HttpGrant { scheme: Scheme::Http, ..all.clone() }.is_within(&all));
-        let both = Grants { fs: vec![fs(Access::ReadOnly)], http: vec![all] };
-        assert_eq!(both.describe(), ["fs:workspace:ro", "http:a.b:GET", "http:a.b:PUT"]);
+        let both = Grants { fs: vec![fs(Access::ReadOnly)], http: vec![all], models: vec!["fast".into()] };
+        assert_eq!(both.describe(), ["fs:workspace:ro", "http:a.b:GET", "http:a.b:PUT", "model:fast"]);
+    }
+
+    #[test]
+    fn a_model_is_granted_by_its_name_or_with_any() {
+        let models = |names: &[&str]| Grants {
+            models: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..Grants::default()
+        };
+        let (one, any) = (models(&["fast"]), models(&["*"]));
+        assert!(one.allows_model("fast") && !one.allows_model("fas") && !one.allows_model("*"));
+        assert!(any.allows_model("fast") && !Grants::default().allows_model("fast"));
+        assert!(one.is_within(&any) && !any.is_within(&one) && !models(&["fast", "big"]).is_within(&one));
+        assert!(!one.is_empty() && !one.can_write());
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn retried(session: &mut Session, body: &CallRetried) -> Applied {
     }
     call.retries = body.n;
     call.died = false;
+    call.denied = false;
     // What a provider refuses for now does not kill its host.
     if !std::mem::take(&mut call.excused) && body.why.is_none() {
         call.tries_counted += 1;

@@ -10,18 +10,33 @@ use crate::error::Refusal;
 use crate::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
 use crate::limits;
 use crate::money::Usd;
-use crate::session::{CallKind, OpenCall, Session};
+use crate::session::{CallKind, OpenCall, Session, Step};
 
+const NOT_GRANTED: Refusal =
+    Refusal::Rule("a harness asks the session's model, and others only where they are granted");
 const UNKNOWN_COST: Refusal =
     Refusal::Rule("an attempt that is not known to have ended counts as what it reserved");
 
-/// What a session may still spend, beside what is reserved already; none: as much as it likes.
+/// Whether the harness may ask a model: the session's own, or one that it is granted now.
+pub(crate) fn may_ask(session: &Session, model: &str) -> bool {
+    let agent = &session.pins().agent;
+    agent.model == model || session.grants_of(agent.harness).allows_model(model)
+}
+
+/// A call of a model that may not be asked is recorded, with no provider and no reservation, since nothing is sent.
+/// Any other call must fit into what the session may still spend beside what is reserved already.
 pub(crate) fn check_started(session: &Session, body: &ModelStarted) -> Result<(), Refusal> {
+    if !may_ask(session, &body.model) && (body.provider.is_some() || !body.reserved.is_zero()) {
+        return Err(NOT_GRANTED);
+    }
     check_cap(session, session.committed(), body.reserved)
 }
 
 /// Whether a model may be asked once more, and what that is said to have cost and to cost.
 pub(crate) fn check_retried(session: &Session, open: &OpenCall, body: &CallRetried) -> Result<(), Refusal> {
+    if !start_of(session, body.start).is_some_and(|start| may_ask(session, &start.model)) {
+        return Err(NOT_GRANTED);
+    }
     match &body.why {
         // Nobody knows what the attempt cost that died with its host.
         None if body.cost != open.reserved => return Err(UNKNOWN_COST),
@@ -39,6 +54,9 @@ pub(crate) fn check_retried(session: &Session, open: &OpenCall, body: &CallRetri
 pub(crate) fn check_completed(open: &OpenCall, body: &ModelCompleted) -> Result<(), Refusal> {
     if open.died && matches!(body.outcome, ModelOutcome::Completion { .. }) {
         return Err(Refusal::Rule("an attempt that died with its host has no answer"));
+    }
+    if open.denied && !matches!(body.outcome, ModelOutcome::Denied(_)) {
+        return Err(NOT_GRANTED);
     }
     if open.died && body.cost != open.reserved {
         return Err(UNKNOWN_COST);
@@ -75,8 +93,9 @@ fn check_cap(session: &Session, committed: Usd, reserved: Usd) -> Result<(), Ref
 
 pub(crate) fn started(session: &mut Session, entry: &Entry, body: &ModelStarted) -> Applied {
     call::started(session, entry, CallKind::Model, Effect::Idempotent)?;
+    let denied = !may_ask(session, &body.model);
     if let Some(open) = session.calls.get_mut(&entry.seq) {
-        open.reserved = body.reserved;
+        (open.reserved, open.denied) = (body.reserved, denied);
     }
     session.asked.started(body);
     Ok(())
@@ -131,8 +150,19 @@ fn remember(session: &mut Session, start: u64, usage: Usage) {
     if step.entries.iter().any(|entry| is_again(&entry.fact)) {
         return;
     }
-    let start = step.entries.iter().rev().find(|entry| entry.seq == start);
-    if let Some(Fact::ModelStarted(started)) = start.map(|entry| &entry.fact) {
+    if let Some(started) = start_in(step, start) {
         session.asked.completed(started, usage.total());
+    }
+}
+
+/// The start of a call of the open step.
+fn start_of(session: &Session, seq: u64) -> Option<&ModelStarted> {
+    start_in(session.turn.as_ref()?.step.as_ref()?, seq)
+}
+
+fn start_in(step: &Step, seq: u64) -> Option<&ModelStarted> {
+    match &step.entries.iter().rev().find(|entry| entry.seq == seq)?.fact {
+        Fact::ModelStarted(body) => Some(body),
+        _ => None,
     }
 }

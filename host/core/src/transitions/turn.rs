@@ -167,8 +167,12 @@ fn next_step(session: &Session, turn: &Turn, advance: &Advance, rows: &[Row]) ->
     if turn.after == Some(Next::Done) && !(turn.stop.blocked && turn.stop.rounds < limits::STOP_ROUNDS_MAX) {
         return Decision::append(vec![complete(session, turn, rows)]);
     }
-    if turn.steps >= limits::TURN_STEPS_MAX {
-        let detail = format!("a turn has at most {} steps", limits::TURN_STEPS_MAX);
+    let steps_max = session.pins().agent.max_steps.unwrap_or(u32::MAX).min(limits::TURN_STEPS_MAX);
+    if turn.steps >= steps_max {
+        let detail = format!(
+            "a turn of this session has at most {steps_max} steps: send a message to continue, or create a session \
+             with a higher `--max-steps` or `max_steps` of [agent]"
+        );
         return Decision::append(fail(session, turn, Ending::Failed, Scope::Turn, "steps", &detail, rows));
     }
     let pins = session.pins();

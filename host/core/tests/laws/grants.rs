@@ -2,11 +2,15 @@
 
 use rewake_core::codec::{Seal, seal};
 use rewake_core::decide::Input;
-use rewake_core::fact::{Created, Fact, GrantsNarrowed};
+use rewake_core::fact::{
+    CallRetried, Created, Fact, GrantsNarrowed, ModelCompleted, ModelOutcome, ModelStarted, StepRerun,
+};
 use rewake_core::grant::{Access, FsGrant, FsSource, Grants};
 use rewake_core::ids::Timestamp;
+use rewake_core::money::Usd;
 use rewake_core::{Session, decide};
 
+use crate::bench::{Bench, STEP, USE, model_started, refused};
 use crate::pins;
 
 /// The index of the tools among the components.
@@ -14,7 +18,7 @@ const TOOLS: u32 = 1;
 
 fn mount(access: Access) -> Grants {
     let grant = FsGrant { mount: "/workspace".into(), source: FsSource::Workspace, access };
-    Grants { fs: vec![grant], http: vec![] }
+    Grants { fs: vec![grant], ..Grants::default() }
 }
 
 fn created(asks: Grants, grants: Grants) -> Created {
@@ -99,4 +103,73 @@ fn a_journal_that_widens_or_skips_is_corrupt() {
         let error = session.clone().apply(&entry).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     }
+}
+
+const NOT_GRANTED: &str = "a harness asks the session's model, and others only where they are granted";
+
+/// In a step of a session whose harness was granted these models, and may ask those of `now`.
+fn in_step(pinned: &[&str], now: &[&str]) -> Bench {
+    let models = |names: &[&str]| Grants {
+        models: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Grants::default()
+    };
+    let mut bench = Bench::in_step();
+    let pins = bench.session.created.as_mut().expect("it is created");
+    let harness = &mut pins.components[0];
+    (harness.asks, harness.grants) = (models(pinned), models(pinned));
+    let input = Input::Grants(vec![models(now), Grants::default(), Grants::default()]);
+    bench.add_all(decide(&bench.session, input).unwrap().entries).unwrap();
+    bench
+}
+
+fn asked(model: &str, reserved: u64) -> ModelStarted {
+    let provider = (reserved > 0).then(|| "p/m".into());
+    ModelStarted { model: model.into(), provider, reserved: Usd::from_nanos(reserved), ..model_started() }
+}
+
+fn ended(start: u64, outcome: ModelOutcome, cost: u64) -> ModelCompleted {
+    ModelCompleted { start, outcome, cost: Usd::from_nanos(cost), ms: 0 }
+}
+
+/// `N-G4`: every harness asks the session's model; another one only if it is granted now.
+#[test]
+fn a_model_is_asked_only_if_it_is_the_session_s_or_granted() {
+    for (pinned, now, may) in [
+        (&[][..], &[][..], false),
+        (&["fast"], &["fast"], true),
+        (&["*"], &["*"], true),
+        (&["*"], &["fast"], true),
+        (&["slow"], &["slow"], false),
+        // The pin is the ceiling, and the rules of now leave nothing of it.
+        (&["fast"], &[], false),
+    ] {
+        let mut bench = in_step(pinned, now);
+        bench.clone().record(USE, asked("scripted", 5)).unwrap();
+        if may {
+            bench.record(USE, asked("fast", 5)).unwrap();
+            continue;
+        }
+        refused(&bench, USE, asked("fast", 5), NOT_GRANTED);
+        let known = ModelStarted { provider: Some("p/m".into()), ..asked("fast", 0) };
+        refused(&bench, USE, known, NOT_GRANTED);
+        let start = bench.record(USE, asked("fast", 0)).unwrap();
+        refused(&bench, USE, ended(start, ModelOutcome::Unavailable("busy".into()), 0), NOT_GRANTED);
+        let again = CallRetried::again(start, 1);
+        refused(&bench, USE, again, NOT_GRANTED);
+        bench.record(USE, ended(start, ModelOutcome::Denied("no".into()), 0)).unwrap();
+    }
+}
+
+/// A call that its host did not end is judged by the grants of now: it is not made again without one.
+#[test]
+fn a_grant_that_is_gone_ends_a_call_of_a_model() {
+    let mut bench = in_step(&["fast"], &["fast"]);
+    let start = bench.record(USE, asked("fast", 600)).unwrap();
+    let none = vec![Grants::default(); 3];
+    bench.add_all(decide(&bench.session, Input::Grants(none)).unwrap().entries).unwrap();
+    bench.add(STEP, StepRerun { again: 1 }).unwrap();
+    let cost = Usd::from_nanos(600);
+    let again = CallRetried { start, n: 1, why: None, cost, reserved: cost };
+    refused(&bench, USE, again, NOT_GRANTED);
+    bench.record(USE, ended(start, ModelOutcome::Denied("no".into()), 600)).unwrap();
 }

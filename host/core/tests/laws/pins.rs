@@ -47,6 +47,7 @@ pub(crate) fn created() -> Created {
             script: None,
             harness: 0,
             max_usd: None,
+            max_steps: None,
         },
         bundles: vec![BundlePin {
             name: "laws/agent".into(),
@@ -101,7 +102,7 @@ fn grants(component: &str) -> Grants {
         _ => return Grants::default(),
     };
     let mount = FsGrant { mount: "/workspace".into(), source: FsSource::Workspace, access };
-    Grants { fs: vec![mount], http: vec![] }
+    Grants { fs: vec![mount], ..Grants::default() }
 }
 
 /// Whether a tool waits for earlier uses of it or of another: one of the two writes.

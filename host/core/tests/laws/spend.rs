@@ -91,7 +91,7 @@ fn the_random_runs_come_to_caps_retries_and_losses() {
 
 fn started(reserved: u64) -> ModelStarted {
     ModelStarted {
-        model: "m".into(),
+        model: "scripted".into(),
         provider: Some("p/m".into()),
         request: Digest::of(b"request"),
         messages: 1,

@@ -179,6 +179,7 @@ fn grants_are_described_as_operators_write_them() {
     let grants = Grants {
         fs: sources.iter().chain(&sources[..1]).cloned().map(fs).collect(),
         http: vec![http(Scheme::Http, &["PUT", "GET"]), http(Scheme::Https, &["GET"])],
+        models: vec!["fast".into(), "openai/qwen:7b".into()],
     };
     let expected = [
         "fs:bundle:ro",
@@ -188,14 +189,18 @@ fn grants_are_described_as_operators_write_them() {
         "http:a.example:GET",
         "http:http://a.example:GET",
         "http:http://a.example:PUT",
+        "model:fast",
+        "model:openai/qwen:7b",
     ];
     assert_eq!(grants.describe(), expected);
     assert_eq!([Access::ReadOnly.as_str(), Access::ReadWrite.as_str()], ["ro", "rw"]);
     let schemes = [Scheme::Https, Scheme::Http].map(|scheme| (scheme.as_str(), scheme.default_port()));
     assert_eq!(schemes, [("https", 443), ("http", 80)]);
     assert!(Grants::default().is_empty());
-    assert!(!Grants { fs: grants.fs.clone(), http: vec![] }.is_empty());
-    assert!(!Grants { fs: vec![], http: grants.http.clone() }.is_empty());
+    let none = Grants::default();
+    assert!(!Grants { fs: grants.fs.clone(), ..none.clone() }.is_empty());
+    assert!(!Grants { http: grants.http.clone(), ..none.clone() }.is_empty());
+    assert!(!Grants { models: grants.models, ..none }.is_empty());
 }
 
 /// Every part of a grant counts: what differs in one only is not within.
@@ -210,10 +215,11 @@ fn a_grant_is_within_what_has_all_of_it() {
     assert!(all.is_within(&keyed) && !keyed.is_within(&all));
     let elsewhere = HttpGrant { host: "b.example".into(), ..all.clone() };
     let (one, two) = (vec![all.clone()], vec![all.clone(), elsewhere]);
-    let (one, two) = (Grants { fs: vec![most.clone()], http: one }, Grants { fs: vec![most], http: two });
+    let grants = |http| Grants { fs: vec![most.clone()], http, ..Grants::default() };
+    let (one, two) = (grants(one), grants(two));
     assert!(one.is_within(&two) && !two.is_within(&one));
     assert!(one.can_write(), "it may PUT");
-    assert!(!Grants { fs: one.fs.clone(), http: vec![http(Scheme::Https, &["GET", "HEAD"])] }.can_write());
+    assert!(!grants(vec![http(Scheme::Https, &["GET", "HEAD"])]).can_write());
 }
 
 #[test]

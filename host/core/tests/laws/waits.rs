@@ -173,6 +173,27 @@ fn a_turn_has_so_many_steps_and_each_its_own_seed() {
     assert!(failed(&bench.due_at(1_000, vec![]).entries, "steps"));
 }
 
+/// `N-F3`: every harness has the number of steps that its session pins, and never more than the host allows.
+#[test]
+fn a_turn_has_the_steps_that_its_session_pins() {
+    for (pinned, may) in
+        [(Some(1), 1), (Some(3), 3), (Some(u32::MAX), TURN_STEPS_MAX), (None, TURN_STEPS_MAX)]
+    {
+        let mut bench = Bench::in_step();
+        bench.session.created.as_mut().expect("it is created").agent.max_steps = pinned;
+        bench.ends(Next::More);
+        for (steps, fails) in [(may - 1, false), (may, true)] {
+            bench.session.turn.as_mut().expect("it is open").steps = steps;
+            let due = bench.due_at(1_000, vec![]).entries;
+            assert_eq!(
+                due.iter().any(|draft| matches!(draft.fact, Fact::TurnFailed(_))),
+                fails,
+                "{pinned:?}"
+            );
+        }
+    }
+}
+
 /// R5: a turn whose loads come to nothing is given up, and only loads that had something to do are counted.
 #[test]
 fn loads_that_come_to_no_step_are_bounded() {

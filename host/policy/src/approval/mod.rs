@@ -42,6 +42,8 @@ pub fn wider(rules: &Rules, old: &Bundle, new: &Bundle) -> Vec<String> {
             let new = each.filter(|one| !approved.http.iter().any(|had| one.is_within(had)));
             wider.extend(new.flat_map(|one| one.describe()));
         }
+        let new = asks.models.iter().filter(|name| !approved.allows_model(name));
+        wider.extend(new.map(|name| format!("model:{name}")));
     }
     wider.sort_unstable();
     wider.dedup();

@@ -97,6 +97,8 @@ pub enum AllowedAsk {
     Fs(FsSource, Access),
     /// Requests to these hosts: `http:api.example.com:GET`.
     Http(Scheme, HostPattern, String),
+    /// Calls of this model: `model:fast`; with `*`, of any model of the rules.
+    Model(String),
 }
 
 impl std::str::FromStr for AllowedAsk {

@@ -192,11 +192,12 @@ fn digest(text: &str) -> Result<Digest, Invalid> {
     })
 }
 
-/// `fs:SOURCE:ACCESS` or `http:HOST:METHOD`.
+/// `fs:SOURCE:ACCESS`, `http:HOST:METHOD` or `model:NAME`.
 pub(super) fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
     let refuse = || {
-        Invalid::new(format!("{} is not an ask", quote(text)))
-            .help("write \"fs:workspace:ro\", \"fs:host:NAME:rw\" or \"http:api.example.com:GET\"")
+        Invalid::new(format!("{} is not an ask", quote(text))).help(
+            "write \"fs:workspace:ro\", \"fs:host:NAME:rw\", \"http:api.example.com:GET\" or \"model:NAME\"",
+        )
     };
     if let Some(rest) = text.strip_prefix("fs:") {
         let (source, access) = rest.rsplit_once(':').ok_or_else(refuse)?;
@@ -207,6 +208,9 @@ pub(super) fn allowed(text: &str) -> Result<AllowedAsk, Invalid> {
         };
         let source = rewake_bundle::fs_source(source)?;
         return Ok(AllowedAsk::Fs(source, access));
+    }
+    if let Some(name) = text.strip_prefix("model:") {
+        return Ok(AllowedAsk::Model(rewake_bundle::model_name(name)?));
     }
     let rest = text.strip_prefix("http:").ok_or_else(refuse)?;
     let (scheme, rest) = match rest.strip_prefix("http://") {

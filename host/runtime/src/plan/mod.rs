@@ -17,7 +17,7 @@ use rewake_core::fact::{
 };
 use rewake_core::grant::{Access, Grants};
 use rewake_core::ids::Digest;
-use rewake_core::limits::cut;
+use rewake_core::limits::{TURN_STEPS_DEFAULT, cut};
 use rewake_core::money::Usd;
 use thiserror::Error;
 
@@ -58,6 +58,8 @@ pub struct NewSession {
     pub model: Option<String>,
     /// The most that its models may cost; its bundle may say less.
     pub max_usd: Option<Usd>,
+    /// Steps of one turn, whatever its bundle says.
+    pub max_steps: Option<u32>,
     /// The agent is played by the scripted model with this script, whatever its bundle names.
     pub script: Option<Vec<u8>>,
 }
@@ -186,6 +188,7 @@ pub(crate) async fn plan(
         script: script.as_deref().map(Digest::of),
         harness: harness_index,
         max_usd: max_usd(root).into_iter().chain(new.max_usd).min(),
+        max_steps: Some(new.max_steps.or(max_steps(root)).unwrap_or(TURN_STEPS_DEFAULT)),
     };
     let mut lineage = Digest::default();
     getrandom::fill(&mut lineage.0).map_err(|error| PlanError::NotHere {
@@ -453,6 +456,11 @@ fn model(root: &Bundle, new: &NewSession) -> String {
 /// The most that its bundle lets it cost.
 fn max_usd(root: &Bundle) -> Option<Usd> {
     root.manifest().agent.as_ref()?.max_usd
+}
+
+/// Steps of one turn, by its bundle.
+fn max_steps(root: &Bundle) -> Option<u32> {
+    root.manifest().agent.as_ref()?.max_steps
 }
 
 fn script(root: &Bundle) -> Option<Vec<u8>> {

@@ -65,6 +65,7 @@ pub(crate) async fn plan(
             script: None,
             harness: 0,
             max_usd: None,
+            max_steps: None,
         },
         bundles: vec![bundle_pin(rules, new, bundle)],
         components: pins.components,

@@ -25,8 +25,21 @@ use crate::{
 };
 use uses::Open;
 
+/// What a fold depends on beside the journal. A session's pins say it, so it is the same in every step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pinned {
+    /// The tool `ask_user` is the harness's own.
+    pub(crate) asks: bool,
+    /// The model is informed after this number of identical failing calls; 0: never.
+    pub(crate) repeats_warn: u32,
+    /// The turn ends after this number of them; 0: never.
+    pub(crate) repeats_max: u32,
+}
+
 /// Characters of the message that opened a turn, kept for what must not be forgotten.
 const ASKED_CHARS_MAX: usize = 8_000;
+/// Failing calls of a turn that are remembered; with more, counting begins again.
+const FAILED_MAX: usize = 1_000;
 /// Bytes of text a token has at least, about: what is not counted yet is estimated by it.
 const TOKEN_BYTES: usize = 3;
 
@@ -74,6 +87,13 @@ pub(crate) struct Context {
     pub(crate) did: BTreeMap<String, [u32; 2]>,
     /// Completions in this turn.
     pub(crate) answers: u32,
+    /// How often each failing call of this turn was made, since a call may have changed the reason, or a user wrote.
+    /// The answers of the model are counted: two such calls in one answer are one.
+    #[serde(default)]
+    failed: BTreeMap<u64, u32>,
+    /// The identical failing call of the newest answer that was made most often.
+    #[serde(default)]
+    pub(crate) repeated: Option<Repeated>,
     turn: String,
     steps: u32,
     open: Open,
@@ -84,6 +104,15 @@ pub(crate) struct Context {
     /// What they added to a step that was cut off: it is told again, and was heard already.
     again: Vec<String>,
     is_compacting: bool,
+}
+
+/// A call that fails again and again in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Repeated {
+    /// The tool.
+    pub(crate) name: String,
+    /// How often.
+    pub(crate) times: u32,
 }
 
 /// A message, and where it comes from.
@@ -164,22 +193,22 @@ impl Context {
         summary + self.window.iter().map(|item| compact::bytes(&item.message)).sum::<usize>()
     }
 
-    /// Accepts the next entry. `asks`: the tool `ask_user` is the harness's own.
+    /// Accepts the next entry.
     ///
     /// # Errors
     /// The entry cannot be read; what it says is left out, and the fold goes on.
-    pub(crate) fn apply(&mut self, event: &JournalEvent, asks: bool) -> Result<()> {
+    pub(crate) fn apply(&mut self, event: &JournalEvent, pinned: Pinned) -> Result<()> {
         let entry = match event.entry() {
             Ok(entry) => entry,
             // Steps are counted, whatever they say.
             Err(error) if event.kind == "step.started" => {
-                self.step_started(event, StepInput::default());
+                self.step_started(event, StepInput::default(), pinned);
                 return Err(error);
             }
             Err(error) => return Err(error),
         };
         match entry {
-            Entry::StepStarted(input) => self.step_started(event, input),
+            Entry::StepStarted(input) => self.step_started(event, input, pinned),
             Entry::StepCompleted => self.is_compacting = false,
             Entry::StepAborted => {
                 self.again.append(&mut self.contexts);
@@ -188,7 +217,7 @@ impl Context {
             Entry::TurnInterrupted(end) => self.notes.push(words::of_interrupt(end.reason.as_deref())),
             Entry::TurnFailed(end) => self.notes.push(words::of_failure(&end)),
             Entry::ModelCompleted(end) if !self.is_compacting => {
-                self.model_completed(event.seq, end.outcome, asks);
+                self.model_completed(event.seq, end.outcome, pinned.asks);
             }
             Entry::ToolsRequested(requested) => self.open.requested(&requested.uses),
             Entry::ToolStarted { index, body } => self.open.started(index, &body),
@@ -216,7 +245,7 @@ impl Context {
         Ok(())
     }
 
-    fn step_started(&mut self, event: &JournalEvent, input: StepInput) {
+    fn step_started(&mut self, event: &JournalEvent, input: StepInput, pinned: Pinned) {
         let turn = event.turn.clone().unwrap_or_default();
         let is_first = turn != self.turn;
         if is_first {
@@ -229,6 +258,7 @@ impl Context {
         self.is_compacting = false;
         self.through = event.seq;
 
+        self.count_failures(is_first, !input.messages.is_empty() || !input.answers.is_empty());
         let mut answers = input.answers;
         let mut content: Vec<Content> = self.open.close(&mut answers);
         let mut texts = std::mem::take(&mut self.notes);
@@ -238,6 +268,9 @@ impl Context {
         let heard = self.heard_first(&input.contexts);
         texts.extend(heard.iter().map(|text| words::of_context(text)));
         texts.extend(self.last.nudge());
+        let is_due = |repeated: &&Repeated| (1..=repeated.times).contains(&pinned.repeats_warn);
+        let repeated = self.repeated.as_ref().filter(is_due);
+        texts.extend(repeated.map(|repeated| words::of_repeats(repeated, pinned.repeats_max)));
         self.last.told = true;
         content.extend(texts.into_iter().map(|text| Content::Part(text.into())));
         let asked: Vec<String> = input.messages.iter().map(|message| text_of(&message.parts)).collect();
@@ -247,6 +280,25 @@ impl Context {
         let asked = (is_first && !asked.is_empty()).then(|| words::cut(&asked.join("\n"), ASKED_CHARS_MAX));
         self.hear(event.seq, content, asked);
         (self.contexts, self.again) = (input.contexts, Vec::new());
+    }
+
+    /// Counts the failing calls of the newest answer. Another result is possible after a call that changed something,
+    /// and after a user wrote; each turn tries again.
+    fn count_failures(&mut self, is_first: bool, is_heard: bool) {
+        self.repeated = None;
+        if is_first || is_heard || self.open.has_changed() || self.failed.len() > FAILED_MAX {
+            self.failed.clear();
+        }
+        if is_first || is_heard {
+            return;
+        }
+        for (call, name) in self.open.failures() {
+            let times = self.failed.entry(call).or_default();
+            *times += 1;
+            if self.repeated.as_ref().is_none_or(|most| most.times < *times) {
+                self.repeated = Some(Repeated { name, times: *times });
+            }
+        }
     }
 
     /// What hooks added, without what a step before was told already.

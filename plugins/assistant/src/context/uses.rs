@@ -4,11 +4,12 @@
 //! gets exactly one result, also where a turn ended in the midst of it: providers refuse a use
 //! without one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rewake_sdk::{
     entry::{Answer, Decision, HookVerdict, Requested, ToolCompleted, ToolStarted},
     model::Content,
+    part::text_of,
     prelude::*,
 };
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ struct Use {
     /// The id that it has in the conversation.
     told_id: String,
     name: String,
+    /// The digest of its arguments.
+    #[serde(default)]
+    arguments: String,
     class: Effect,
     state: State,
     /// What hooks said before it ran, by their numbers.
@@ -100,6 +104,7 @@ impl Open {
             id: one.id,
             told_id,
             name: one.name,
+            arguments: String::new(),
             class: Effect::Once,
             state: state(at),
             before: Vec::new(),
@@ -120,6 +125,7 @@ impl Open {
             let at = self.uses.iter().position(is_it).unwrap_or(usize::MAX);
             if let Some(open) = self.uses.get_mut(at) {
                 open.state = State::Requested;
+                open.arguments.clone_from(&one.arguments);
             }
             self.requested.push(at);
         }
@@ -179,6 +185,18 @@ impl Open {
         }
     }
 
+    /// Whether a call of them ended well that may have changed something.
+    pub(super) fn has_changed(&self) -> bool {
+        let is_done = |open: &Use| matches!(open.state, State::Ended { outcome: Outcome::Ok, .. });
+        self.uses.iter().any(|open| is_done(open) && open.class != Effect::Pure)
+    }
+
+    /// The calls that did not end well, each once, with the tool's name: calls with the same tool, arguments, outcome
+    /// and text have the same number.
+    pub(super) fn failures(&self) -> BTreeMap<u64, String> {
+        self.uses.iter().filter_map(|open| Some((open.failure()?, word(&open.name, "unnamed")))).collect()
+    }
+
     /// What is known of every use, as results; takes the answers to its questions.
     pub(super) fn close(&mut self, answers: &mut Vec<Answer>) -> Vec<Content> {
         let closed = std::mem::take(self);
@@ -187,6 +205,21 @@ impl Open {
 }
 
 impl Use {
+    /// A number that is the same for the same call with the same end (FNV-1a). None: it ended well, or its end is not
+    /// known.
+    fn failure(&self) -> Option<u64> {
+        let State::Ended { outcome, parts, .. } = &self.state else { return None };
+        if *outcome == Outcome::Ok {
+            return None;
+        }
+        let (outcome, text) = (outcome.to_string(), text_of(parts));
+        let fields = [&self.name, &self.arguments, &outcome, &text];
+        let bytes = fields.into_iter().flat_map(|field| field.bytes().chain([0xff]));
+        Some(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        }))
+    }
+
     fn result(mut self, answers: &mut Vec<Answer>) -> ToolResult {
         let said = |mut said: Vec<(u32, String)>| {
             said.sort_by_key(|(hook, _)| *hook);

@@ -234,7 +234,8 @@ impl Play {
 
     /// The conversation is shortened as the harness would have it.
     fn shorten(&mut self) -> Result<bool, Ended> {
-        let config = Config { steer: true, context_tokens: Some(1 + self.chance.below(2_000)) };
+        let context_tokens = Some(1 + self.chance.below(2_000));
+        let config = Config { context_tokens, ..Config::default() };
         let Due::Shorten(mut plan) = compact::due(&self.saved, &config) else { return Ok(false) };
         self.write(compact::COMPACTING, json!([plan.from_seq, plan.to_seq]));
         self.write("model.started", json!({ "request": "x" }));
@@ -269,7 +270,7 @@ impl Play {
         let before = context.through;
         let since = self.journal.iter().filter(|event| event.seq > before);
         for event in since.filter(|event| KINDS.contains(&event.kind.as_str())) {
-            context.apply(event, true).expect("an entry");
+            context.apply(event, Config::default().pinned(true)).expect("an entry");
         }
         let all = from_nothing(&self.journal, u32::MAX);
         assert_eq!(context, all);

@@ -4,7 +4,7 @@ mod asking;
 mod compacting;
 mod golden;
 mod laws;
-
+mod loops;
 mod projects;
 mod told;
 mod turns;
@@ -101,7 +101,7 @@ fn from_nothing(journal: &[JournalEvent], through: u32) -> Context {
     for event in journal.iter().filter(|event| event.seq <= through) {
         let kinds = crate::context::KINDS;
         if kinds.contains(&event.kind.as_str()) {
-            context.apply(event, true).expect("an entry");
+            context.apply(event, crate::Config::default().pinned(true)).expect("an entry");
         }
     }
     context

@@ -25,6 +25,9 @@ pub enum Op {
     Model {
         /// What to tell it.
         text: String,
+        /// Which model; by default that of the session.
+        #[serde(default)]
+        model: Option<String>,
         /// Learn why there is no answer, and go on; the turn fails otherwise.
         #[serde(default)]
         patient: bool,

@@ -22,7 +22,7 @@ impl Script {
     pub(super) fn perform(&mut self, op: Op, cx: &Session) -> Result<Option<Next>, Failure> {
         match op {
             Op::Tools { uses } => self.call(uses, cx),
-            Op::Model { text, patient } => match self.ask_model(text, cx) {
+            Op::Model { text, model, patient } => match self.ask_model(text, model, cx) {
                 Err(failure) if patient => self.learn(format!("no answer: {}", failure.code)),
                 asked => asked?,
             },
@@ -185,9 +185,10 @@ impl Script {
         }
     }
 
-    fn ask_model(&mut self, text: String, cx: &Session) -> Result<(), Failure> {
+    fn ask_model(&mut self, text: String, model: Option<String>, cx: &Session) -> Result<(), Failure> {
         self.conversation.push(Message::user(text));
         let completion = cx.model(Request {
+            model,
             messages: self.conversation.clone(),
             tools: cx.tools(),
             ..Request::default()

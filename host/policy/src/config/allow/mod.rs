@@ -25,6 +25,7 @@ impl fmt::Display for AllowedAsk {
             AllowedAsk::Fs(source, access) => write!(f, "fs:{source}:{}", access.as_str()),
             AllowedAsk::Http(Scheme::Https, host, method) => write!(f, "http:{host}:{method}"),
             AllowedAsk::Http(Scheme::Http, host, method) => write!(f, "http:http://{host}:{method}"),
+            AllowedAsk::Model(name) => write!(f, "model:{name}"),
         }
     }
 }

@@ -118,7 +118,7 @@ fn nobody_s_allowance_is_lost() {
 
 #[test]
 fn an_ask_is_written_as_it_is_read() {
-    let text = "fs:host:docs:rw\nfs:scratch:rw\nfs:bundle:ro\nhttp:*.example.com:8443:PUT\nhttp:http://127.0.0.1:80:GET";
+    let text = "fs:host:docs:rw\nfs:scratch:rw\nfs:bundle:ro\nhttp:*.example.com:8443:PUT\nhttp:http://127.0.0.1:80:GET\nmodel:openai/qwen3:8b\nmodel:*";
     let quoted: Vec<String> = text.lines().map(|line| format!("{line:?}")).collect();
     let rules =
         format!("[[allow]]\nbundle = \"a/b\"\ndigest = \"blake3:{DIGEST}\"\nasks = [{}]", quoted.join(", "));

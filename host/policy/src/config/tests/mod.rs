@@ -43,7 +43,7 @@ fn every_table_is_read() {
     let rules = rules(
         &[
             "[dirs]\ndocs = { path = \"docs\", access = \"ro\" }\nall = { path = \"/srv\", access = \"rw\" }",
-            &allow("\"fs:workspace:ro\", \"fs:host:docs:rw\", \"http:api.example.com:GET\", \"http:http://127.0.0.1:80:PUT\""),
+            &allow("\"fs:workspace:ro\", \"fs:host:docs:rw\", \"http:api.example.com:GET\", \"http:http://127.0.0.1:80:PUT\", \"model:fast\""),
             "[config.\"acme/words\"]\nkey = { env = \"WORDS_KEY\" }\ndepth = 3",
             "[[hook]]\nbundle = \"./guard\"\ncomponent = \"guard\"\n[[hook]]\nbundle = \"acme/words\"\ncomponent = \"watch\"",
             "[limits.tool]\nmemory = \"16MiB\"\ntimeout = \"5s\"\nfuel = 1_000\noutput = \"1KiB\"",
@@ -58,6 +58,7 @@ fn every_table_is_read() {
     assert_eq!(*asks[1], AllowedAsk::Fs(FsSource::Host("docs".into()), Access::ReadWrite));
     assert!(matches!(asks[2], AllowedAsk::Http(Scheme::Https, _, method) if method == "GET"));
     assert!(matches!(asks[3], AllowedAsk::Http(Scheme::Http, host, _) if host.to_string() == "127.0.0.1:80"));
+    assert_eq!(*asks[4], AllowedAsk::Model("fast".into()));
     assert!(rules.allowed("acme/words", &Digest::of(b"another version")).is_none());
     assert!(rules.allowed("acme/other", &digest()).is_none());
     assert_eq!(rules.hooks[0].bundle, HookBundle::Path("/etc/rewake/./guard".into()));

@@ -12,9 +12,11 @@ use rewake_bindings::ModelImports;
 use rewake_bindings::model::{self, Request};
 use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
-use rewake_core::fact::{CallRetried, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted};
+use rewake_core::fact::{
+    CallRetried, ComponentPin, Fact, Lost, ModelCompleted, ModelLost, ModelOutcome, ModelStarted,
+};
 use rewake_core::ids::Digest;
-use rewake_core::limits::cut;
+use rewake_core::limits::{MODEL_NAME_BYTES_MAX, cut};
 use rewake_core::money::Usd;
 use rewake_core::replay::Recorded;
 use rewake_store::Blob;
@@ -28,13 +30,11 @@ use crate::budget::Budget;
 use crate::context::SessionContext;
 use crate::event::{DriverHandle, Unrecorded};
 use crate::record::{Call, Facts, Recorder};
-use rewake_models::Resolved;
 use rewake_models::request_store::{self, Pieces};
+use rewake_models::{Resolved, SCRIPTED};
 use rewake_sandbox::convert::{model_out, request_digest};
 
 const FUNCTION: &str = "model.complete";
-/// Bytes of a model's name.
-const MODEL_NAME_BYTES_MAX: usize = 256;
 
 /// What the guest is told.
 type Answer = std::result::Result<model::Completion, model::Error>;
@@ -88,7 +88,7 @@ impl Asking {
         let Budget { committed, max_usd, asked } = budget;
         let agent = &cx.created.agent;
         let name = request.model.clone().unwrap_or_else(|| agent.model.clone());
-        let resolved = cx.models.resolve(&cx.rules, &name).map_err(ModelOutcome::Rejected);
+        let resolved = resolved(cx, &name);
         let pieces = Pieces::of(request, asked);
         let mut started = ModelStarted {
             model: name,
@@ -112,6 +112,44 @@ impl Asking {
         let committed = committed.plus(started.reserved);
         (Asking { started, model, committed }, pieces.blobs)
     }
+}
+
+/// The model of that name, if the harness may ask it: the session's own, or one that it is granted now. Of `*`, those
+/// are granted that the rules describe, since a provider has models of any price.
+fn resolved(cx: &SessionContext, name: &str) -> std::result::Result<Resolved, ModelOutcome> {
+    let agent = &cx.created.agent;
+    let is_own = agent.model == name;
+    let granted = &cx.grants[agent.harness as usize];
+    let is_described = || granted.allows_model(name) && cx.rules.models.contains_key(name);
+    if !is_own && !granted.models.iter().any(|one| one == name) && !is_described() {
+        return Err(ModelOutcome::Denied(not_granted(cx.harness(), name, &agent.model)));
+    }
+    let model = cx.models.resolve(&cx.rules, name).map_err(ModelOutcome::Rejected)?;
+    if !is_own && agent.model == SCRIPTED && model.provider.is_some() {
+        let why = format!(
+            "the session's model is {SCRIPTED:?}, so no provider is asked, and {:?} is one of a provider",
+            cut(name, 100)
+        );
+        return Err(ModelOutcome::Denied(why));
+    }
+    Ok(model)
+}
+
+fn not_granted(harness: &ComponentPin, name: &str, own: &str) -> String {
+    let shown = cut(name, 100);
+    let why = if harness.asks.models.iter().any(|one| one == name) {
+        format!(
+            "was not granted it; an operator can allow it with \"model:{shown}\" in the `asks` of an [[allow]]"
+        )
+    } else if harness.asks.allows_model(name) {
+        "may call only models that rewake.toml describes and an operator allows".to_owned()
+    } else {
+        "does not ask for it in its bundle.toml".to_owned()
+    };
+    format!(
+        "{} may not call the model {shown:?}: it {why}. It may call the session's model, {own:?}",
+        harness.full_name()
+    )
 }
 
 impl Complete {

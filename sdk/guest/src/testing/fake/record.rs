@@ -3,6 +3,8 @@
 //! Knows what the real host writes of them, as far as a harness can read it. Does not know hooks,
 //! interrupts or crashes: a test that needs those writes the entries with `Fake::entry`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -99,16 +101,16 @@ impl World {
     }
 
     pub(super) fn record_tools(&mut self, uses: &[ToolUse], results: &[ToolResult]) {
-        let requested = uses
-            .iter()
-            .map(|one| json!({ "id": one.id, "name": one.name, "input": one.input, "arguments": "" }));
+        let requested = uses.iter().map(
+            |one| json!({ "id": one.id, "name": one.name, "input": one.input, "arguments": canonical(one) }),
+        );
         self.write("tools.requested", &json!({ "uses": requested.collect::<Vec<_>>() }));
         for (index, (one, result)) in (0..).zip(uses.iter().zip(results)) {
             let mut start = None;
             if result.outcome != Outcome::Denied && self.tools.contains_key(&one.name) {
-                let (class, digest) = (Effect::Once, "");
                 let started = json!({
-                    "index": index, "name": one.name, "class": class, "definition": digest, "arguments": digest,
+                    "index": index, "name": one.name, "class": Effect::Once, "definition": "",
+                    "arguments": canonical(one),
                 });
                 start = Some(self.write("tool.started", &started));
             }
@@ -125,6 +127,14 @@ impl World {
             });
             self.write("tool.completed", &completed);
         }
+    }
+}
+
+/// In place of the digest of a use's arguments: equal for the same fields, in any order and with any blanks.
+fn canonical(one: &ToolUse) -> String {
+    match one.input.parse::<BTreeMap<String, Value>>() {
+        Ok(fields) => json!(fields.into_iter().collect::<Vec<_>>()).to_string(),
+        Err(_) => one.input.as_str().to_owned(),
     }
 }
 
