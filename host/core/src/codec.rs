@@ -77,6 +77,7 @@ pub fn seal(session: &SessionId, head: Head, seal: Seal, draft: Draft) -> Result
             max: limits::PAYLOAD_BYTES_MAX as u64,
         });
     }
+    let size = bytes.len() as u64;
     let payload = Payload { salt: seal.salt, bytes };
     let mut record = Record {
         seq: head.seq + 1,
@@ -100,6 +101,7 @@ pub fn seal(session: &SessionId, head: Head, seal: Seal, draft: Draft) -> Result
         fact: draft.fact,
         prev_hash: head.hash,
         hash: record.hash,
+        bytes: size,
     };
     Ok((entry, record))
 }
@@ -148,6 +150,7 @@ pub fn open(session: &SessionId, head: Head, record: &Record) -> Result<Entry, C
         fact,
         prev_hash: head.hash,
         hash: record.hash,
+        bytes: payload.bytes.len() as u64,
     })
 }
 

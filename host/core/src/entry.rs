@@ -60,6 +60,9 @@ pub struct Entry {
     pub prev_hash: Digest,
     /// Chain hash of this entry.
     pub hash: Digest,
+    /// Bytes of its payload.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 /// An entry that is decided but not yet sealed: it has no seq, no time and no hash.

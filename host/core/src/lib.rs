@@ -32,3 +32,4 @@ pub use session::{Session, fold};
 pub use transitions::firing;
 pub use transitions::gate_hooks::{ALLOW, CHOICES, question_id};
 pub use transitions::hook::{after_binding, binding, qualified};
+pub use transitions::room;

@@ -58,6 +58,10 @@ pub const MODEL_NAME_BYTES_MAX: usize = 256;
 pub const TURN_STEPS_MAX: u32 = 10_000;
 /// Steps of one turn that a new session pins, if neither its bundle nor its operator names another number.
 pub const TURN_STEPS_DEFAULT: u32 = 200;
+/// Bytes that the steps of one turn write, where the operator sets no other limit.
+pub const TURN_BYTES_MAX: u64 = 64 << 20;
+/// Bytes that the steps of one session write, where the operator sets no other limit.
+pub const SESSION_BYTES_MAX: u64 = 1 << 30;
 /// Entries of one session.
 pub const SESSION_ENTRIES_MAX: u64 = 10_000_000;
 /// Lines of diagnostics kept of one guest's run.
@@ -86,6 +90,21 @@ pub const CODE_BYTES_MAX: usize = 128;
 pub const DETAIL_BYTES_MAX: usize = 8 << 10;
 /// Entries between two snapshots.
 pub const SNAPSHOT_ENTRIES: u64 = 1_000;
+
+/// How much guests may write to a journal; it can be raised at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalLimits {
+    /// Bytes of one turn.
+    pub turn_bytes_max: u64,
+    /// Bytes of one session.
+    pub session_bytes_max: u64,
+}
+
+impl Default for JournalLimits {
+    fn default() -> Self {
+        JournalLimits { turn_bytes_max: TURN_BYTES_MAX, session_bytes_max: SESSION_BYTES_MAX }
+    }
+}
 
 /// Cuts a text to so many bytes, at a character's border, and says so.
 pub fn cut(text: &str, bytes_max: usize) -> String {

@@ -15,7 +15,9 @@ use crate::grant::Grants;
 use crate::ids::{Digest, Head, SessionId, Timestamp};
 use crate::money::Usd;
 pub use crate::open_call::{CallKind, OpenCall, OpenHook};
-use crate::transitions::{call, grants, hook, inbox, life, logs, model, settings, step, turn, workspace};
+use crate::transitions::{
+    call, grants, hook, inbox, life, logs, model, room, settings, step, turn, workspace,
+};
 
 /// A session, folded from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +86,9 @@ pub struct Session {
     /// What is known of its requests to models.
     #[serde(default)]
     pub asked: Asked,
+    /// Bytes that its steps have written: payloads, and the bodies of responses.
+    #[serde(default)]
+    pub bytes: u64,
     /// The greatest monotonic reading that a guest was given, in nanoseconds.
     pub monotonic_ns_max: u64,
     /// When that reading was recorded, by the store's clock.
@@ -162,6 +167,9 @@ pub struct Turn {
     /// What is kept of its diagnostics.
     #[serde(default)]
     pub logged: Logged,
+    /// Bytes that its steps have written.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 /// How much of a turn's diagnostics is kept.
@@ -265,6 +273,7 @@ impl Session {
         Session {
             id,
             head: Head::default(),
+            bytes: 0,
             created: None,
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
@@ -327,6 +336,11 @@ impl Session {
             return Err("the session was not created before");
         }
         step::keep_for_replay(self, entry, share);
+        if entry.place.step > 0 {
+            let bytes = room::bytes(entry.bytes, &entry.fact);
+            self.bytes = self.bytes.saturating_add(bytes);
+            self.turn.iter_mut().for_each(|turn| turn.bytes = turn.bytes.saturating_add(bytes));
+        }
         match &entry.fact {
             Fact::SessionCreated(body) => life::created(self, entry, body),
             Fact::SessionLoaded(body) => life::loaded(self, entry, body),

@@ -163,3 +163,43 @@ async fn the_diagnostics_of_a_turn_are_bounded() {
     assert!((3 << 20..=4 << 20).contains(&bytes), "{bytes} bytes");
     assert_eq!(kept + dropped, 20 * 600);
 }
+
+/// R13, `N-G3`: what guests write to a journal is bounded in bytes. At the limit nothing new begins and the turn fails with
+/// the limit's name; what has begun is recorded to its end. A higher limit applies from the next load on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_is_bounded_in_bytes() {
+    let world = World::new().await;
+    let id = world.create(&Draft::scripted()).await;
+    let rules = |limits: &str| {
+        std::fs::write(world.path().join("rewake.toml"), format!("[limits.journal]\n{limits}"))
+            .expect("rules");
+    };
+    rules("turn = \"100KiB\"\nsession = \"250KiB\"");
+    let emits: Vec<_> =
+        (0..20).map(|_| json!({ "op": "emit", "kind": "custom.x", "data": "x".repeat(20_000) })).collect();
+    let run = async |ops: &serde_json::Value| {
+        assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
+        world.check(&id).await
+    };
+    let events = run(&json!(emits)).await;
+    assert!((5..8).contains(&events.count("custom.x")), "{}", events.count("custom.x"));
+    let failed = &events.last("turn.failed").data;
+    assert_eq!(failed["code"], "refused");
+    assert!(failed["detail"].as_str().unwrap().contains("`turn` of [limits.journal]"), "{failed}");
+
+    // A tool that was started ends, however much it says.
+    let output = json!({ "name": "big_output", "input": { "bytes": 60_000 } });
+    let mut ops = emits[..4].to_vec();
+    ops.extend([json!({ "op": "tools", "uses": [output] }), json!({ "op": "say", "text": "too late" })]);
+    let events = run(&json!(ops)).await;
+    assert_eq!(events.last("tool.completed").data["outcome"], "ok");
+    assert!(!events.said().contains(&"too late".to_owned()));
+
+    // The session's own limit holds over turns.
+    let events = run(&json!(emits)).await;
+    let detail = events.last("turn.failed").data["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("`session` of [limits.journal]"), "{detail}");
+    rules("");
+    let events = run(&json!([{ "op": "say", "text": "there is room again" }])).await;
+    assert!(events.said().contains(&"there is room again".to_owned()), "{:?}", events.said());
+}

@@ -20,6 +20,7 @@ pub(crate) fn entry(place: Place, fact: impl Into<Fact>) -> Entry {
         fact: fact.into(),
         prev_hash: Digest::default(),
         hash: Digest::default(),
+        bytes: 0,
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod life;
 pub(crate) mod logs;
 pub(crate) mod model;
 pub(crate) mod record;
+pub mod room;
 pub(crate) mod settings;
 pub(crate) mod step;
 pub(crate) mod turn;

@@ -329,6 +329,7 @@ pub(crate) fn started(session: &mut Session, entry: &Entry) -> Applied {
     session.load.crashed = 0;
     session.turn = Some(Turn {
         number: entry.place.turn,
+        bytes: 0,
         first_seq: entry.seq - session.pending.messages.len() as u64,
         steps: 0,
         after: None,

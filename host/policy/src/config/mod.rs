@@ -21,6 +21,7 @@ use std::time::Duration;
 use rewake_core::fact::{Created, PluginKind};
 use rewake_core::grant::{Access, FsSource, Scheme};
 use rewake_core::ids::Digest;
+use rewake_core::limits::JournalLimits;
 use rewake_egress::CertificateDer;
 
 use crate::limits::CompileLimits;
@@ -142,6 +143,8 @@ pub struct Limits {
     pub workspace: FolderBounds,
     /// Of the scratch folder of each call.
     pub scratch: FolderBounds,
+    /// Of what guests write to a session's journal.
+    pub journal: JournalLimits,
     /// Of compiling a component. Read when the host is opened.
     pub compile: CompileBounds,
     /// Of a guest's requests. Read when the host is opened.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rewake_core::grant::{Access, Scheme};
 use rewake_core::ids::Digest;
+use rewake_core::limits::JournalLimits;
 use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -294,6 +295,7 @@ fn limits(fields: Fields<'_>) -> Limits {
         harness: bounds_of("harness"),
         workspace: fields.table("workspace").map(folder).unwrap_or_default(),
         scratch: fields.table("scratch").map(folder).unwrap_or_default(),
+        journal: fields.table("journal").map(journal).unwrap_or_default(),
         compile: fields.table("compile").map(compile).unwrap_or_default(),
         http: fields.table("http").map(http).unwrap_or_default(),
     };
@@ -311,6 +313,16 @@ pub(super) fn time(fields: &Fields<'_>, key: &'static str) -> Option<Duration> {
 
 pub(super) fn count_of(fields: &Fields<'_>, key: &'static str, max: u64) -> Option<u64> {
     fields.count(key, max).map(Spanned::into_inner)
+}
+
+fn journal(fields: Fields<'_>) -> JournalLimits {
+    let usual = JournalLimits::default();
+    let limits = JournalLimits {
+        turn_bytes_max: size(&fields, "turn").unwrap_or(usual.turn_bytes_max),
+        session_bytes_max: size(&fields, "session").unwrap_or(usual.session_bytes_max),
+    };
+    fields.refuse_unknown(|_| None);
+    limits
 }
 
 fn compile(fields: Fields<'_>) -> CompileBounds {

@@ -21,11 +21,13 @@ use rewake_core::entry::{Draft, Entry};
 use rewake_core::error::{Corrupt, Refusal};
 use rewake_core::fact::Fact;
 use rewake_core::ids::{Digest, Timestamp};
+use rewake_core::room;
 use rewake_store::{Lease, SavedState, StoreError};
 use rewake_wire::Fault;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
+use tracing::warn;
 
 pub(crate) use self::exit::{DriverExit, LeaseState, ReloadReason};
 pub(crate) use self::fault::{corrupt_fault, stored_fault};
@@ -125,6 +127,8 @@ pub(crate) struct Driver {
     phase: Phase,
     /// A step was begun by this driver whose start was on the disk.
     has_begun: bool,
+    /// The operator was warned that the journal is near to a limit.
+    has_warned: bool,
     /// The newest saved state, so that the next step need not read it.
     state: Option<SavedState>,
     inbox: Inbox,
@@ -160,6 +164,7 @@ impl Driver {
             unloading,
             phase: Phase::Resting(None),
             has_begun: false,
+            has_warned: false,
             state: None,
             inbox: Inbox::default(),
             unwritten: Unwritten::default(),
@@ -408,6 +413,16 @@ impl Driver {
     }
 
     fn record(&mut self, draft: Draft) -> Result<Vec<Arc<Entry>>, Fatal> {
+        let limits = &self.cx.rules.limits.journal;
+        room::check(&self.ledger.session, &draft.fact, limits)?;
+        match room::near(&self.ledger.session, limits) {
+            Some((what, got, max)) if !self.has_warned => {
+                self.has_warned = true;
+                warn!(session = %self.cx.id, "{what}: {got} of {max}; what goes beyond is refused");
+            }
+            Some(_) => {}
+            None => self.has_warned = false,
+        }
         let decision = self.ledger.decide(Input::Record(draft))?;
         self.ledger.stage(decision.entries)
     }

@@ -27,7 +27,7 @@ fn case() -> SessionCase {
 fn entry(seq: u64, fact: Fact) -> Entry {
     let Draft { actor, place, fact } = Draft::system(Place::turn(1), fact);
     let hash = Digest::default();
-    Entry { seq, epoch: 1, at: Timestamp(0), actor, place, fact, prev_hash: hash, hash }
+    Entry { seq, epoch: 1, at: Timestamp(0), actor, place, fact, prev_hash: hash, hash, bytes: 0 }
 }
 
 fn asked(seq: u64, id: &str) -> Entry {

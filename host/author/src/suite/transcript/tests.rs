@@ -30,6 +30,7 @@ fn journal(facts: Vec<(Place, Fact)>) -> Vec<Entry> {
             fact: draft.fact,
             prev_hash: hash,
             hash,
+            bytes: 0,
         }
     };
     (1..).zip(facts).map(entry).collect()
