@@ -135,7 +135,7 @@ fn no_arguments_are_an_empty_object() {
     }
 }
 
-/// `N-D2`: calls with the same index and without ids are told apart by their names and by whole inputs.
+/// `N-D2`: calls with the same index and without ids are separated by their names and by whole inputs.
 #[test]
 fn calls_without_ids_are_not_joined() {
     let one = |name: Option<&str>, arguments: &str| chunk(&call(0, None, name, arguments), None);
