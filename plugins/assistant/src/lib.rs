@@ -102,8 +102,7 @@ impl Assistant {
         let tools = cx.tools();
         let asks = tools.iter().all(|tool| tool.name != ask::NAME);
         read::catch_up(&mut self.context, cx, input.step, config.pinned(asks))?;
-        let is_loop = |times| config.repeats_max > 0 && times >= config.repeats_max;
-        if let Some(repeated) = self.context.repeated.as_ref().filter(|repeated| is_loop(repeated.times)) {
+        if let Some(repeated) = self.context.repeats.reached(config.repeats_max) {
             return Err(Failure::turn("loop", words::of_loop(repeated)));
         }
         if !self.context.named {

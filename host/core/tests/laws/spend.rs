@@ -174,7 +174,7 @@ fn an_attempt_that_died_counts_as_what_it_reserved() {
     assert_eq!(ends.session.spent, Usd::from_nanos(605));
 }
 
-/// A call that is not made again, because of the cap or because no such model is there any more.
+/// `N-D7`: a call that is not made again, because of the cap or because no such model is there any more.
 #[test]
 fn a_call_that_died_and_is_not_made_again_counts_as_what_it_reserved() {
     let mut bench = Bench::in_step();

@@ -99,7 +99,8 @@ impl Room {
     }
 }
 
-/// A tool's input as the model wrote it; nothing at all means nothing is asked for.
+/// A tool's input as the model wrote it. Nothing at all means that there are no arguments, and so does `null`, which
+/// some local servers send.
 fn input(written: String) -> String {
-    if written.trim().is_empty() { "{}".into() } else { written }
+    if matches!(written.trim(), "" | "null") { "{}".into() } else { written }
 }

@@ -3,6 +3,7 @@
 
 use rewake_core::fact::{ModelContent, ModelFinish};
 use rewake_wire::{Part, Usage};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{Answer, BLOCKS_MAX, Reader, Room, Trouble, input, json as read, malformed};
@@ -59,7 +60,8 @@ impl Frames {
     }
 
     /// A piece of a tool call: the first has its name, all have its index. Where a server numbers all its calls
-    /// alike, another id is another call.
+    /// alike, another id is another call. Where it sends no ids either, a name begins another call if it differs, or
+    /// if the input so far is whole and more comes.
     fn call(&mut self, piece: &Value) -> Result<Option<Delta>, Trouble> {
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let (id, name) = (text(&piece["id"]), text(&piece["function"]["name"]));
@@ -77,8 +79,16 @@ impl Frames {
             _ => None,
         });
         if let Some((open_id, open_name, written)) = open {
-            let is_another = matches!((&*open_id, &id), (Some(open), Some(id)) if open != id);
-            if !(is_another && name.is_some()) {
+            let is_over = |name: &String| {
+                let is_whole = || serde_json::from_str::<IgnoredAny>(written).is_ok();
+                !open_name.is_empty() && (open_name != name || !arguments.is_empty() && is_whole())
+            };
+            let is_another = match (&*open_id, &id) {
+                (Some(open), Some(id)) => open != id && name.is_some(),
+                (Some(_), None) => false,
+                (None, _) => name.as_ref().is_some_and(is_over),
+            };
+            if !is_another {
                 *open_id = open_id.take().or(id);
                 if open_name.is_empty() {
                     *open_name = name.unwrap_or_default();

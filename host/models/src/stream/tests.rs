@@ -125,6 +125,49 @@ fn accents_are_understood() {
     assert_eq!((answer.finish, answer.usage), (ModelFinish::ToolUse, None));
 }
 
+/// `N-D1`: some local servers send `null` for a call without arguments.
+#[test]
+fn no_arguments_are_an_empty_object() {
+    for written in ["", " ", "null", " null\n"] {
+        let frames = [chunk(&call(0, Some("a"), Some("now"), written), Some("tool_calls"))];
+        let (_, answer) = read(Protocol::OpenAi, &frames).unwrap();
+        assert_eq!(answer.content, [tool("a", "now", "{}")], "{written:?}");
+    }
+}
+
+/// `N-D2`: calls with the same index and without ids are separated by their names and by whole inputs.
+#[test]
+fn calls_without_ids_are_not_joined() {
+    let one = |name: Option<&str>, arguments: &str| chunk(&call(0, None, name, arguments), None);
+    for (frames, calls) in [
+        (
+            vec![one(Some("read"), "{\"a\":1}"), one(Some("read"), "{\"a\":2}")],
+            vec![("read", "{\"a\":1}"), ("read", "{\"a\":2}")],
+        ),
+        (
+            vec![one(Some("read"), ""), one(None, "{\"a\""), one(None, ":1}"), one(Some("now"), "")],
+            vec![("read", "{\"a\":1}"), ("now", "{}")],
+        ),
+        (vec![one(Some("now"), ""), one(Some("read"), "{}")], vec![("now", "{}"), ("read", "{}")]),
+        // One call, whose name comes with each piece.
+        (
+            vec![
+                one(Some("read"), ""),
+                one(Some("read"), "{\"a\""),
+                one(Some("read"), ":1}"),
+                one(Some("read"), ""),
+            ],
+            vec![("read", "{\"a\":1}")],
+        ),
+    ] {
+        let frames: Vec<Value> = frames.into_iter().chain([chunk(&json!({}), Some("tool_calls"))]).collect();
+        let (_, answer) = read(Protocol::OpenAi, &frames).unwrap();
+        let expected: Vec<ModelContent> =
+            (1..).zip(calls).map(|(n, (name, input))| tool(&format!("call_7_{n}"), name, input)).collect();
+        assert_eq!(answer.content, expected);
+    }
+}
+
 #[test]
 fn ends_are_told_apart() {
     use ModelFinish::{End, MaxTokens, Other, Refused, ToolUse};

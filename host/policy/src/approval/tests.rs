@@ -9,17 +9,22 @@ const KEY: &str = "[config.key]\ntype = \"string\"\nsensitive = true\n[config.ot
 
 /// A bundle whose one tool asks for this.
 fn bundle(version: &str, asks: &str) -> Bundle {
+    bundle_of("tool", version, asks)
+}
+
+/// A bundle whose one component, of this kind, asks for this.
+fn bundle_of(kind: &str, version: &str, asks: &str) -> Bundle {
     let head = format!("schema = 1\n[bundle]\nname = \"a/b\"\nversion = \"{version}\"\napi = \"0.1\"\n");
-    let tool = "[component.t]\nkind = \"tool\"\nsource = \"t.wasm\"\n";
+    let tool = format!("[component.t]\nkind = \"{kind}\"\nsource = \"t.wasm\"\n");
     let manifest = format!("{head}{tool}[component.t.asks]\n{asks}\n{KEY}");
-    let component = wat::parse_str(
+    let component = wat::parse_str(format!(
         "(component
             (core module $m (func (export \"f\")))
             (core instance $c (instantiate $m))
             (func $f (canon lift (core func $c \"f\")))
-            (instance $i (export \"list-tools\" (func $f)) (export \"call\" (func $f)))
-            (export \"rewake:plugin/tool@0.1.0\" (instance $i)))",
-    );
+            (instance $i (export \"list-tools\" (func $f)) (export \"call\" (func $f)) (export \"step\" (func $f)))
+            (export \"rewake:plugin/{kind}@0.1.0\" (instance $i)))",
+    ));
     let files = [
         ("bundle.toml".to_owned(), manifest.into_bytes().into()),
         ("t.wasm".to_owned(), component.unwrap().into()),
@@ -29,7 +34,11 @@ fn bundle(version: &str, asks: &str) -> Bundle {
 
 /// What is wider in the new version, where the rules allow this to the old one.
 fn check(old: &str, allowed: &str, new: &str, expected: &[&str]) {
-    let (old, new) = (bundle("0.1.0", old), bundle("0.2.0", new));
+    check_of("tool", old, allowed, new, expected);
+}
+
+fn check_of(kind: &str, old: &str, allowed: &str, new: &str, expected: &[&str]) {
+    let (old, new) = (bundle_of(kind, "0.1.0", old), bundle_of(kind, "0.2.0", new));
     let text =
         format!("[[allow]]\nbundle = \"a/b\"\ndigest = \"blake3:{}\"\nasks = [{allowed}]", old.digest());
     let rules = Rules::parse(&text, Path::new("rewake.toml")).unwrap_or_else(|error| panic!("{error}"));
@@ -90,6 +99,28 @@ fn hosts_carry_over_with_their_methods_and_secrets() {
     let keyed = |more: &str| http("api.example.com", "\"PUT\"", more);
     let put = "\"http:api.example.com:PUT\"";
     check(&keyed(""), put, &keyed(", honours_key = true"), &["http:api.example.com:PUT"]);
+}
+
+/// `N-G4`: a model that was not approved for the old version needs approval for the new one.
+#[test]
+fn models_carry_over_by_their_names() {
+    let models = |names: &[&str]| {
+        let each: Vec<String> = names.iter().map(|name| format!("{{ name = \"{name}\" }}")).collect();
+        format!("models = [{}]", each.join(", "))
+    };
+    let fast = models(&["fast"]);
+    let both = models(&["fast", "slow"]);
+    let check = |old: &str, allowed: &str, new: &str, expected: &[&str]| {
+        check_of("harness", old, allowed, new, expected);
+    };
+    check(&fast, "\"model:fast\"", &fast, &[]);
+    check(&fast, "\"model:fast\"", &both, &["model:slow"]);
+    check(&fast, "\"model:*\"", &both, &["model:slow"]);
+    check(&fast, "", &fast, &["model:fast"]);
+    check(&models(&["*"]), "\"model:*\"", &both, &[]);
+    check(&fast, "\"model:fast\"", &models(&["*"]), &["model:*"]);
+    let asks = bundle_of("harness", "0.1.0", &both);
+    assert_eq!(lines(&asks), ["model:fast", "model:slow"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! state is only a fold up to the newest step's start, so a harness that has lost it, or another
 //! version of it, comes to the same. Does not read the journal, ask the model or decide what is next.
 
+mod repeats;
 mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use crate::{
     project::{self, Project},
     words,
 };
+pub(crate) use repeats::{Repeated, Repeats};
 use uses::Open;
 
 /// What a fold depends on beside the journal. A session's pins say it, so it is the same in every step.
@@ -38,8 +40,6 @@ pub(crate) struct Pinned {
 
 /// Characters of the message that opened a turn, kept for what must not be forgotten.
 const ASKED_CHARS_MAX: usize = 8_000;
-/// Failing calls of a turn that are remembered; with more, counting begins again.
-const FAILED_MAX: usize = 1_000;
 /// Bytes of text a token has at least, about: what is not counted yet is estimated by it.
 const TOKEN_BYTES: usize = 3;
 
@@ -87,13 +87,9 @@ pub(crate) struct Context {
     pub(crate) did: BTreeMap<String, [u32; 2]>,
     /// Completions in this turn.
     pub(crate) answers: u32,
-    /// How often each failing call of this turn was made, since a call may have changed the reason, or a user wrote.
-    /// The answers of the model are counted: two such calls in one answer are one.
+    /// Failing calls of this turn, since another call may have changed the reason or a user wrote.
     #[serde(default)]
-    failed: BTreeMap<u64, u32>,
-    /// The identical failing call of the newest answer that was made most often.
-    #[serde(default)]
-    pub(crate) repeated: Option<Repeated>,
+    pub(crate) repeats: Repeats,
     turn: String,
     steps: u32,
     open: Open,
@@ -104,15 +100,6 @@ pub(crate) struct Context {
     /// What they added to a step that was cut off: it is told again, and was heard already.
     again: Vec<String>,
     is_compacting: bool,
-}
-
-/// A call that fails again and again in the same way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Repeated {
-    /// The tool.
-    pub(crate) name: String,
-    /// How often.
-    pub(crate) times: u32,
 }
 
 /// A message, and where it comes from.
@@ -258,7 +245,11 @@ impl Context {
         self.is_compacting = false;
         self.through = event.seq;
 
-        self.count_failures(is_first, !input.messages.is_empty() || !input.answers.is_empty());
+        let is_heard = !input.messages.is_empty() || !input.answers.is_empty();
+        if is_first || is_heard || self.open.has_changed() {
+            self.repeats = Repeats::default();
+        }
+        self.repeats.count(if is_first || is_heard { BTreeMap::new() } else { self.open.failures() });
         let mut answers = input.answers;
         let mut content: Vec<Content> = self.open.close(&mut answers);
         let mut texts = std::mem::take(&mut self.notes);
@@ -268,8 +259,7 @@ impl Context {
         let heard = self.heard_first(&input.contexts);
         texts.extend(heard.iter().map(|text| words::of_context(text)));
         texts.extend(self.last.nudge());
-        let is_due = |repeated: &&Repeated| (1..=repeated.times).contains(&pinned.repeats_warn);
-        let repeated = self.repeated.as_ref().filter(is_due);
+        let repeated = self.repeats.reached(pinned.repeats_warn);
         texts.extend(repeated.map(|repeated| words::of_repeats(repeated, pinned.repeats_max)));
         self.last.told = true;
         content.extend(texts.into_iter().map(|text| Content::Part(text.into())));
@@ -280,25 +270,6 @@ impl Context {
         let asked = (is_first && !asked.is_empty()).then(|| words::cut(&asked.join("\n"), ASKED_CHARS_MAX));
         self.hear(event.seq, content, asked);
         (self.contexts, self.again) = (input.contexts, Vec::new());
-    }
-
-    /// Counts the failing calls of the newest answer. Another result is possible after a call that changed something,
-    /// and after a user wrote; each turn tries again.
-    fn count_failures(&mut self, is_first: bool, is_heard: bool) {
-        self.repeated = None;
-        if is_first || is_heard || self.open.has_changed() || self.failed.len() > FAILED_MAX {
-            self.failed.clear();
-        }
-        if is_first || is_heard {
-            return;
-        }
-        for (call, name) in self.open.failures() {
-            let times = self.failed.entry(call).or_default();
-            *times += 1;
-            if self.repeated.as_ref().is_none_or(|most| most.times < *times) {
-                self.repeated = Some(Repeated { name, times: *times });
-            }
-        }
     }
 
     /// What hooks added, without what a step before was told already.

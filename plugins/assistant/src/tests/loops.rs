@@ -157,7 +157,7 @@ fn reads_between_failing_calls_change_nothing() {
         for event in next.journal() {
             context.apply(&event, crate::Config::default().pinned(true)).expect("an entry");
         }
-        context.repeated.map(|repeated| (repeated.name, repeated.times))
+        context.repeats.reached(1).map(|repeated| (repeated.name.clone(), repeated.times))
     };
     assert_eq!(turn("pure"), Some(("edit".to_owned(), 3)));
     assert_eq!(turn("once"), Some(("edit".to_owned(), 1)));

@@ -101,6 +101,14 @@ impl Fields<'_> {
         Ok(JsonText::from_text(raw.get().to_owned()))
     }
 
+    /// The input of a tool. `null` means that there are no arguments.
+    fn arguments(&self, field: &str) -> Result<JsonText> {
+        match self.fields.get(field).map(|raw| raw.get()) {
+            Some("null") => Ok(JsonText::from_text("{}".to_owned())),
+            _ => self.text(field),
+        }
+    }
+
     fn common(&self, firing: &Firing) -> Result<Common> {
         Ok(Common {
             session_id: firing.session.clone(),
@@ -173,7 +181,7 @@ events! {
         /// The tool's name.
         tool_name: String = get,
         /// Its input, as the model wrote it.
-        tool_input: JsonText = text,
+        tool_input: JsonText = arguments,
         /// The use's id.
         tool_use_id: String = get,
         /// What repeating it does, as the host has it: the author's word, capped by the grants.
@@ -187,7 +195,7 @@ events! {
         /// The tool's name.
         tool_name: String = get,
         /// Its input.
-        tool_input: JsonText = text,
+        tool_input: JsonText = arguments,
         /// The use's id.
         tool_use_id: String = get,
         /// What repeating it does, as the host has it: the author's word, capped by the grants.
@@ -205,7 +213,7 @@ events! {
         /// The tool's name.
         tool_name: String = get,
         /// Its input.
-        tool_input: JsonText = text,
+        tool_input: JsonText = arguments,
         /// The use's id.
         tool_use_id: String = get,
         /// What repeating it does, as the host has it: the author's word, capped by the grants.

@@ -87,6 +87,16 @@ fn an_event_tells_what_is_common_to_all() {
     assert_eq!(event.config::<Value>(), Ok(json!({ "deny": ["x"] })));
 }
 
+/// `N-D1`: a call with the arguments `null` is judged as one without arguments.
+#[test]
+fn an_input_of_null_has_no_arguments() {
+    let event: PreToolUse = event(pre_tool_use(Value::Null), json!({}));
+    assert_eq!(event.tool_input.as_str(), "{}");
+    let firing = firing("PreToolUse", json!({ "tool_name": "write" }));
+    let error = run::<guard>(&firing).expect_err("no input");
+    assert!(error.message().contains("has no `tool_input`"), "{error}");
+}
+
 /// A host that does not say is not taken for one that promises something.
 #[test]
 fn an_event_tells_what_the_tool_can_do() {
