@@ -1,6 +1,8 @@
 //! Installed bundles at the program: what is approved before they are there, sessions and bundles that name
 //! them, several versions, another in the place of one, and taking them out.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -291,4 +293,22 @@ fn a_used_bundle_is_found_by_name_and_pinned() {
     let id = program.sessions()[0].id.clone();
     assert_eq!(program.lines(&id, "log", "x"), 1);
     program.check(&id);
+}
+
+/// `N-A4`: a bundle whose path is not text is not installed: the name that `update` would read could be another folder's,
+/// which the approval was not given for.
+#[test]
+fn a_bundle_of_a_path_that_is_not_text_is_not_installed() {
+    let program = Program::new();
+    let folder = built(&program, &Draft::scripted());
+    let odd = program.beside("").join(OsStr::from_bytes(b"odd-\xff"));
+    std::fs::rename(&folder, &odd).unwrap();
+    let words = program.words();
+    let mut install = std::process::Command::new(&words[0]);
+    install.args(&words[1..]).args(["bundle", "install", "--no-grant"]).arg(&odd);
+    let ended = install.output().unwrap();
+    let shown = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{shown}");
+    assert!(shown.contains("is not UTF-8") && shown.contains("odd-\\xFF"), "{shown}");
+    assert!(listed(&program).is_empty());
 }

@@ -2,7 +2,7 @@
 
 use rewake_tests::tamper::change;
 
-use crate::faulty::Three;
+use crate::faulty::{Three, says};
 
 /// `N-G6`: a trigger that answers questions in the operator's name is refused by its name by every command that opens
 /// the store. With the file from a copy, the session resumes.
@@ -33,10 +33,10 @@ fn a_planted_trigger_is_refused_by_every_command() {
         &["bundle", "list"],
         &["doctor"],
     ] {
-        three.program.run(command).expect(1).says(&[
-            "journal.db was altered: the trigger \"answers\" is not Rewake's",
-            "Take the file from a copy that you trust",
-        ]);
+        let ended = three.program.run(command).expect(1);
+        let shown = if command == ["doctor"] { ended.stdout } else { ended.stderr };
+        let named = "journal.db was altered: the trigger \"answers\" is not Rewake's";
+        says(&shown, &[named, "Take the file from a copy that you trust"]);
     }
     assert!(std::fs::read(three.journal()).expect("the store's file") == before, "the file was touched");
     three.restore(&whole);

@@ -64,6 +64,30 @@ fn a_workspace_is_exported_whole_into_a_new_folder_only() {
     again.expect(2).says(&["is not empty"]);
 }
 
+/// `N-A5`: an export that fails in the middle leaves nothing, so that the next one is not refused.
+#[test]
+fn an_export_that_fails_leaves_nothing() {
+    let worked = Worked::new();
+    // More folders inside each other than are copied: found after other files were copied.
+    let deep = worked.inside("z").join("d/".repeat(130));
+    fs::create_dir_all(&deep).unwrap();
+    let (new, empty) = (worked.program.beside("new/out"), worked.program.beside("empty"));
+    fs::create_dir(&empty).unwrap();
+    for to in [&new, &empty] {
+        let refused = worked.program.run(&["workspace", "export", &worked.id, &text(to)]);
+        refused.expect(2).says(&["folders inside each other"]);
+    }
+    assert!(!new.parent().unwrap().exists(), "the folders on the way were made for it");
+    assert!(fs::read_dir(&empty).unwrap().next().is_none());
+    fs::remove_dir_all(worked.inside("z")).unwrap();
+    for to in [&new, &empty] {
+        worked.program.run(&["workspace", "export", &worked.id, &text(to)]).expect(0);
+        assert_eq!(fs::read_to_string(to.join("a.txt")).unwrap(), "one\n2\nthree\n");
+        let beside = fs::read_dir(to.parent().unwrap()).unwrap().flatten();
+        assert!(beside.into_iter().all(|found| !found.path().to_string_lossy().contains(".part-")));
+    }
+}
+
 #[test]
 fn changes_are_brought_back_unless_the_folder_changed_too() {
     let worked = Worked::new();

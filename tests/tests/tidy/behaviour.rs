@@ -50,9 +50,9 @@ fn module(path: &str) -> String {
     path.split('/').filter(is_named).collect::<Vec<_>>().join("::")
 }
 
-/// Ids such as A05, C115 and X2 that stand alone in a text.
+/// Ids such as A05, C115 and X2 that stand alone in a text. `N-C13` is another list's.
 fn row_ids(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     words.filter(|word| is_row_id(word)).map(str::to_owned)
 }
 

@@ -213,11 +213,17 @@ fn exactly(one: &Installed) -> Option<Locator> {
     Some(Locator::Installed(one.name.parse().ok()?, version))
 }
 
-/// Where a bundle comes from, so that `update` finds it from anywhere.
+/// Where a bundle comes from, so that `update` finds it from anywhere, and nothing else: a name that was changed to be
+/// text could be that of another folder.
 fn source(locator: &Locator) -> Result<String, Failure> {
     let Some(path) = locator.path() else { return Ok(locator.to_string()) };
     let path = std::path::absolute(path).map_err(|error| Failure::io("finding the bundle", error))?;
-    Ok(path.to_string_lossy().into_owned())
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::Usage(format!(
+            "the path {path:?} is not UTF-8, so that `rewake bundle update` could not find the bundle again; \
+             nothing was installed. Rename the folder or the file, or move it"
+        ))
+    })
 }
 
 fn done(line: &str) -> Result<Outcome, Failure> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use rewake_core::ids::{Digest, SessionId};
 use rewake_sandbox::baseline::{self, ApplyError, Baseline, Change, Thing};
-use rewake_sandbox::workspace;
+use rewake_sandbox::workspace::{self, Copied};
 use rewake_text::row;
 use similar::TextDiff;
 
@@ -211,21 +211,54 @@ fn export(here: &Here, to: &Path) -> Result<Outcome, Failure> {
     let shown = to.display();
     let taken =
         |why: &str| Failure::Usage(format!("{shown} {why}; name a folder that is empty or not there yet"));
-    match std::fs::read_dir(to).map(|mut found| found.next().is_none()) {
-        Ok(true) => {}
+    let is_there = match std::fs::read_dir(to).map(|mut found| found.next().is_none()) {
+        Ok(true) => true,
         Ok(false) => return Err(taken("is not empty")),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(to)
-            .map_err(|error| Failure::io(&format!("making the folder {shown}"), error))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
             return Err(taken("is not a folder"));
         }
         Err(error) => return Err(Failure::io(&shown.to_string(), error)),
-    }
-    let copied = workspace::copy_out(&here.folder, to)
-        .map_err(|error| Failure::Host(rewake_runtime::HostError::Workspace(error)))?;
+    };
+    let copied = if is_there { copy_into(here, to) } else { copy_beside(here, to) }?;
     let files = describe::count(copied.files, "file or folder", "files and folders");
     note(&format!("{files} ({}) copied to {shown}", describe::bytes(copied.bytes)));
     Ok(Outcome::Done)
+}
+
+/// Copies the workspace into a folder that is there and empty, which it is again if that fails.
+fn copy_into(here: &Here, to: &Path) -> Result<Copied, Failure> {
+    workspace::copy_out(&here.folder, to).map_err(|error| {
+        for made in std::fs::read_dir(to).into_iter().flatten().flatten() {
+            let is_folder = made.file_type().is_ok_and(|kind| kind.is_dir());
+            let path = made.path();
+            // The first error is the one to report.
+            let _ = if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
+        Failure::Host(rewake_runtime::HostError::Workspace(error))
+    })
+}
+
+/// Copies the workspace to a name where nothing is. The copy gets that name once it is whole: one that was cut off is
+/// not mistaken for it.
+fn copy_beside(here: &Here, to: &Path) -> Result<Copied, Failure> {
+    let io = |error| Failure::io(&format!("making the folder {}", to.display()), error);
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".part-{}", std::process::id()));
+    let part = to.with_file_name(name);
+    let missing: Vec<&Path> =
+        to.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
+    let made = std::fs::create_dir_all(to.parent().unwrap_or(to)).and_then(|()| std::fs::create_dir(&part));
+    let copied = made.map_err(io).and_then(|()| copy_into(here, &part)).and_then(|copied| {
+        std::fs::rename(&part, to).map_err(io)?;
+        Ok(copied)
+    });
+    if copied.is_err() {
+        let _ = std::fs::remove_dir_all(&part);
+        // Those that are empty, the innermost first.
+        missing.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
+    }
+    copied
 }
 
 fn bring_back(here: &Here, to: Option<PathBuf>) -> Result<Outcome, Failure> {

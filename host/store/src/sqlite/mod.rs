@@ -66,7 +66,8 @@ impl SqliteStore {
     /// Opens the file; makes it, private to its owner, if it is to be written and not there.
     ///
     /// # Errors
-    /// `Newer`, `Foreign`, `Altered`: the file was not touched. `Older` if it is to be read only. `NotFound` if it is to be read only and not there.
+    /// `Newer`, `Foreign`, `Altered`: the file was not touched. `NotFound`, `Older` if it is to be read only and is not
+    /// there, or is of an older schema.
     /// `Damaged`, `Io`.
     pub async fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let path = path.to_owned();

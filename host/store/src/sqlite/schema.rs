@@ -53,7 +53,7 @@ impl Found {
             let (key, _) = changed()?;
             Some((key, if self.objects.contains_key(key) { "was changed" } else { "is missing" }))
         });
-        // Whoever made the file chose the names: as Rust writes them, no character acts on a terminal.
+        // The names are of the file's maker: as Rust writes them, no character acts on a terminal.
         Ok(differs.map(|((kind, name), how)| {
             format!(
                 "the {} {:?} {how}",

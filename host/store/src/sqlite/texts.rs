@@ -92,7 +92,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// The whole bytes, or why there are none. A file that was tampered with could name one blob any number of times, or
+    /// The whole bytes, or why they cannot be read. A file that was tampered with could name one blob any number of times, or
     /// hold one that no host wrote: no more than `bytes_max` are read.
     pub(super) fn whole(
         self,
