@@ -35,3 +35,4 @@ mod sessions;
 mod spend;
 mod starts;
 mod tools;
+mod trust;

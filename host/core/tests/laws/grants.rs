@@ -1,8 +1,8 @@
 //! Grants in force (R11): the pin is the ceiling, and every change below it is an entry.
 
 use rewake_core::codec::{Seal, seal};
-use rewake_core::decide::Input;
-use rewake_core::fact::{Created, Fact, GrantsNarrowed};
+use rewake_core::decide::{InForce, Input};
+use rewake_core::fact::{Created, Fact, GrantsChanged, GrantsWhy};
 use rewake_core::grant::{Access, FsGrant, FsSource, Grants};
 use rewake_core::ids::Timestamp;
 use rewake_core::{Session, decide};
@@ -45,12 +45,16 @@ fn put(session: &mut Session, input: Input) -> Vec<Fact> {
     facts
 }
 
+fn in_force(grants: Grants) -> InForce {
+    InForce { grants, why: GrantsWhy::Rules, by: None }
+}
+
 fn now(tools: Grants) -> Input {
-    Input::Grants(vec![Grants::default(), tools, Grants::default()])
+    Input::Grants(vec![in_force(Grants::default()), in_force(tools), in_force(Grants::default())])
 }
 
 fn narrowed(from: Grants, to: Grants) -> Vec<Fact> {
-    vec![GrantsNarrowed { component: TOOLS, from, to }.into()]
+    vec![GrantsChanged { component: TOOLS, from, to, why: GrantsWhy::Rules, by: None }.into()]
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn nothing_is_granted_beyond_the_pin_or_beyond_what_is_asked() {
     put(&mut session, Input::Create(Box::new(created(rw.clone(), ro.clone()))));
     let refused = decide(&session, now(rw)).unwrap_err();
     assert!(refused.to_string().contains("never use more than what was pinned"), "{refused}");
-    let refused = decide(&session, Input::Grants(vec![ro])).unwrap_err();
+    let refused = decide(&session, Input::Grants(vec![in_force(ro)])).unwrap_err();
     assert!(refused.to_string().contains("every component"), "{refused}");
 }
 
@@ -91,7 +95,7 @@ fn a_journal_that_widens_or_skips_is_corrupt() {
         (TOOLS, rw, none, "it starts from other grants than were in force"),
     ] {
         let terms = Seal { epoch: 1, at: Timestamp(1), salt: [0; 16] };
-        let fact = GrantsNarrowed { component, from, to };
+        let fact = GrantsChanged { component, from, to, why: GrantsWhy::Rules, by: None };
         let draft = rewake_core::entry::Draft::system(Default::default(), fact);
         let (entry, _) = seal(&pins::session(), session.head, terms, draft).unwrap();
         let error = session.clone().apply(&entry).unwrap_err();

@@ -23,6 +23,7 @@ use rewake_core::grant::{Access, FsSource, Scheme};
 use rewake_core::ids::Digest;
 use rewake_egress::CertificateDer;
 
+use crate::grants::{Vouched, of_session};
 use crate::limits::CompileLimits;
 use rewake_core::grant::HostPattern;
 use rewake_egress::{HttpLimits, Secret, Secrets, authorities};
@@ -58,6 +59,10 @@ pub struct Rules {
     pub models: BTreeMap<String, Model>,
     /// Authorities that are trusted beside those that are built in. Read when the host is opened.
     pub ca_file: Option<CaFile>,
+    /// The trust key, where several machines share one.
+    pub trust_key: Option<PathBuf>,
+    /// The file is there and is not used, because this machine does not know its data folder.
+    pub is_ignored: bool,
     /// What is unsafe about the file, for anyone who can change that.
     pub warnings: Vec<String>,
 }
@@ -256,6 +261,8 @@ impl Rules {
             limits: Limits::default(),
             models: BTreeMap::new(),
             ca_file: None,
+            trust_key: None,
+            is_ignored: false,
             warnings: Vec::new(),
         }
     }
@@ -298,12 +305,12 @@ impl Rules {
 
     /// Whether a session with these pins runs by them as by others: with the same grants, the same directories
     /// behind them, the same models, and the same values of configuration.
-    pub fn is_same_for(&self, created: &Created, other: &Rules) -> bool {
+    pub fn is_same_for(&self, created: &Created, vouched: &Vouched, other: &Rules) -> bool {
         let values = |rules: &Rules, bundle: &str| -> Vec<(String, From)> {
             let settings = rules.config.get(bundle).into_iter().flatten();
             settings.map(|(key, setting)| (key.clone(), setting.from.clone())).collect()
         };
-        crate::grants::of_session(self, created) == crate::grants::of_session(other, created)
+        of_session(self, created, vouched) == of_session(other, created, vouched)
             && self.dirs == other.dirs
             && self.models == other.models
             && created.bundles.iter().all(|pin| values(self, &pin.name) == values(other, &pin.name))

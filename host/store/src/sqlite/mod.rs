@@ -21,6 +21,7 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod vouchers;
 mod writer;
 
 use std::path::Path;
