@@ -195,7 +195,7 @@ fn pins(created: &Created) -> Vec<Section> {
             pin.event.as_str().to_owned(),
             matcher.to_owned(),
             component(pin.component),
-            format!("{on_error} if it fails"),
+            format!("{on_error} if it fails{}", if pin.operator { ", the operator's" } else { "" }),
         ]
     });
     let rows = |cells: Vec<Vec<String>>| {

@@ -1,5 +1,7 @@
 //! What a journal, a store and a bundle from elsewhere claim, and what counts of it: pins are compared with the bundle of
-//! their digest, and snapshots with the journal.
+//! their digest, snapshots with the journal, and a hook's name with what is installed.
+
+use std::path::Path;
 
 use rewake_bundle::Bundle;
 use rewake_core::fact::{Created, Fact};
@@ -13,7 +15,7 @@ use rewake_tests::world::asked_for;
 use rewake_tests::{Outcome, World};
 use serde_json::{Value, json};
 
-use crate::grants::{Ruled, allow};
+use crate::grants::{Ruled, allow, approval};
 
 /// A world with a session of this bundle that somebody else made: its journal, with other pins, and its bundle.
 async fn brought(from: &World, id: &SessionId, change: impl FnOnce(&mut Created)) -> World {
@@ -115,4 +117,45 @@ async fn a_snapshot_with_other_pins_is_not_used() {
     let events = world.check(&id).await;
     assert_eq!(events.last("snapshot.rejected").data["why"], "it holds other pins than the first entry");
     assert_eq!((events.count("grants.changed"), world.workspace_file(&id, "log")), (0, None));
+}
+
+/// `N-G14`: a hook that the rules name is met by the installed bundle of that name, or by the digest that they say; a
+/// session whose own bundle of that name is another one is refused, and not run without the hook.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_by_name_is_met_by_no_other_bundle_of_that_name() {
+    let ruled = Ruled::new(&Draft::scripted()).await;
+    let on = "[[component.probe.on]]\nevent = \"PreToolUse\"";
+    let guard = |word: &str| Draft::new("ops/guard").hook(&[("deny", word)], on);
+    let (real, fake) = (ruled.world.bundle(&guard("append_once")), ruled.world.bundle(&guard("nothing")));
+    let digest = |folder: &Path| Bundle::load(folder).expect("a bundle").digest();
+    let rule = "[[hook]]\nbundle = \"ops/guard\"\ncomponent = \"probe\"\n";
+    let with = |folder: &Path| NewSession {
+        bundle: ruled.bundle.clone().into(),
+        with: vec![folder.to_owned().into()],
+        ..asked_for()
+    };
+    let host = ruled.world.own();
+    let refused = async |folder: &Path, words: &[&str]| {
+        let told = host.create(&with(folder)).await.expect_err("it is refused").to_string();
+        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+    };
+    ruled.write(rule);
+    refused(&fake, &["ops/guard (blake3:", "is not installed", "rewake.toml:1"]).await;
+    refused(&real, &["is not installed"]).await;
+    // A session without a bundle of the name has no such hook.
+    let id = ruled.create(approval()).await;
+    assert_eq!(ruled.append(&id, "without").await.0, "use-1: ok: appended without");
+    host.install(&Bundle::load(&real).unwrap(), "a folder", "ann", None).await.unwrap();
+    refused(&fake, &["is not installed"]).await;
+    let id = host.create(&with(&real)).await.expect("a session").id;
+    let (learned, events) = ruled.append(&id, "x").await;
+    assert!(learned.starts_with("use-1: denied: the probe denies append_once"), "{learned}");
+    assert_eq!(events.first("session.created").data["hooks"][0]["operator"], true);
+    ruled.write(&format!("{rule}digest = \"blake3:{}\"\n", digest(&fake)));
+    refused(&real, &["is blake3:", "not the one of the rule"]).await;
+    host.create(&with(&fake)).await.expect("the one that is named");
+    // A path may lead to another content by now.
+    let path = format!("[[hook]]\nbundle = {real:?}\ncomponent = \"probe\"\n");
+    ruled.write(&format!("{path}digest = \"blake3:{}\"\n", digest(&fake)));
+    assert!(ruled.refused().await.contains("not the one of the rule"));
 }

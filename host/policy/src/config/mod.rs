@@ -118,6 +118,8 @@ impl std::str::FromStr for AllowedAsk {
 pub struct OperatorHook {
     /// The bundle that has it.
     pub bundle: HookBundle,
+    /// The digest that the bundle must have. Without one, a bundle that is named is the one that is installed.
+    pub digest: Option<Digest>,
     /// Its component.
     pub component: String,
     span: Range<usize>,
@@ -128,7 +130,8 @@ pub struct OperatorHook {
 pub enum HookBundle {
     /// In this folder.
     Path(PathBuf),
-    /// Among the bundles of the session, under this name. A session without it runs without the hook.
+    /// Among the bundles of the session, under this name: the one with the rule's digest, else the installed one. A
+    /// session without a bundle of the name runs without the hook.
     Named(String),
 }
 

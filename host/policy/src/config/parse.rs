@@ -276,9 +276,10 @@ fn hook(fields: Fields<'_>, folder: &Path) -> Option<OperatorHook> {
     fields.require("component", "\"guard\"");
     let bundle = fields.parsed("bundle", "a string", |text| hook_bundle(text, folder));
     let component = fields.parsed("component", "a component's name", component_name);
+    let digest = fields.parsed("digest", "a string", digest).map(Spanned::into_inner);
     fields.refuse_unknown(|_| None);
     let span = fields.span();
-    Some(OperatorHook { bundle: bundle?.into_inner(), component: component?.into_inner(), span })
+    Some(OperatorHook { bundle: bundle?.into_inner(), digest, component: component?.into_inner(), span })
 }
 
 fn hook_bundle(text: &str, folder: &Path) -> Result<HookBundle, Invalid> {

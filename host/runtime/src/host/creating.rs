@@ -63,7 +63,8 @@ impl Host {
 
     pub(super) async fn plan(&self, rules: &Rules, new: &NewSession) -> Result<Plan, HostError> {
         let set = self.gather(new).await?;
-        let plan = plan::plan(&self.0.components, rules, new, &set).await?;
+        let installed = self.installed().await?;
+        let plan = plan::plan(&self.0.components, rules, new, &set, &installed).await?;
         self.warn(&plan.warnings);
         Ok(plan)
     }
