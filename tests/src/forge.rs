@@ -46,6 +46,7 @@ pub async fn create(store: &dyn Store, id: &SessionId, drafts: Vec<Draft>) {
         records,
         projection: Projection::of(&session),
         bundles: session.pins().bundles.iter().map(|bundle| bundle.digest).collect(),
+        vouchers: vec![],
     };
     store.create(new).await.expect("created");
 }

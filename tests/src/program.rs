@@ -5,8 +5,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rewake_policy::trust::TrustKey;
 use rewake_wire::{Event, SessionSummary};
 pub use rustix::process::Signal;
 use tempfile::TempDir;
@@ -38,6 +40,8 @@ pub struct Program {
     file: PathBuf,
     cache: PathBuf,
     folder: TempDir,
+    /// The state of its machine, with the trust key; copies on the same machine share it.
+    state: Arc<TempDir>,
     env: Vec<(String, String)>,
 }
 
@@ -54,7 +58,9 @@ impl Program {
     /// If there is no program, or no place for the folder.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        Program { file: file(), cache: root().join("target/test-components"), folder, env: Vec::new() }
+        let state = Arc::new(tempfile::tempdir().expect("a folder"));
+        let cache = root().join("target/test-components");
+        Program { file: file(), cache, folder, state, env: Vec::new() }
     }
 
     /// With a copy of this data folder, at another place, and with its own folder of compiled components.
@@ -70,10 +76,51 @@ impl Program {
     /// # Panics
     /// If it cannot be copied.
     pub fn copied(&self) -> Self {
-        let copy = Program { env: self.env.clone(), ..Program::new() };
+        let copy = Program { env: self.env.clone(), state: self.state.clone(), ..Program::new() };
         let copied = Command::new("cp").arg("-a").arg(self.data()).arg(copy.data()).status();
         assert!(copied.expect("cp runs").success(), "the data folder cannot be copied");
         copy
+    }
+
+    /// With the journal and workspaces of another data folder in the place of its own, as somebody brings them.
+    ///
+    /// # Panics
+    /// If they cannot be copied.
+    pub fn holding(self, other: &Program) -> Self {
+        for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+            let _ = std::fs::remove_file(self.data().join(name));
+        }
+        for name in ["journal.db", "workspaces"] {
+            let copied = Command::new("cp").arg("-a").arg(other.data().join(name)).arg(self.data()).status();
+            assert!(copied.expect("cp runs").success(), "{name} cannot be copied");
+        }
+        self
+    }
+
+    /// On another machine: with another trust key.
+    ///
+    /// # Panics
+    /// If there is no place for it.
+    pub fn elsewhere(self) -> Self {
+        Program { state: Arc::new(tempfile::tempdir().expect("a folder")), ..self }
+    }
+
+    /// The folder with the state of its machine: the trust key is in it.
+    pub fn trust_key(&self) -> PathBuf {
+        self.state.path().join("rewake/trust.key")
+    }
+
+    /// Makes the data folder, with these rules in it, known to its machine: as if it had been used before.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub fn rule(&self, rules: &str) {
+        std::fs::create_dir_all(self.data()).expect("the data folder");
+        let trust = TrustKey::in_state(self.trust_key().parent());
+        if !trust.knows(&self.data()).expect("a trust key") {
+            trust.know(&self.data()).expect("a folder that this machine knows");
+        }
+        std::fs::write(self.data().join("rewake.toml"), rules).expect("the rules");
     }
 
     /// With this in its environment.
@@ -190,20 +237,27 @@ impl Program {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.file);
         command.arg("--data").arg(self.data()).arg("--cache").arg(&self.cache).args(args);
-        for name in
-            ["REWAKE_DATA", "REWAKE_CACHE", "REWAKE_CONFIG", "REWAKE_LOG", "RUST_BACKTRACE", "NO_COLOR"]
-        {
+        for name in [
+            "REWAKE_DATA",
+            "REWAKE_CACHE",
+            "REWAKE_CONFIG",
+            "REWAKE_TRUST",
+            "REWAKE_LOG",
+            "RUST_BACKTRACE",
+            "NO_COLOR",
+        ] {
             command.env_remove(name);
         }
+        command.env("XDG_STATE_HOME", self.state.path());
         command.env("USER", "ann").env("TERM", "xterm").envs(self.env.clone()).stdin(Stdio::null());
         command
     }
 
     /// The words that each of its commands begins with, for a shell that runs them somewhere else.
     pub fn words(&self) -> Vec<String> {
-        let words =
-            [text(&self.file), "--data".into(), text(&self.data()), "--cache".into(), text(&self.cache)];
-        words.into()
+        let state = format!("XDG_STATE_HOME={}", text(self.state.path()));
+        let folders = ["--data".into(), text(&self.data()), "--cache".into(), text(&self.cache)];
+        [vec!["env".into(), state, text(&self.file)], folders.into()].concat()
     }
 
     /// A session's events, as `rewake events` gives them.

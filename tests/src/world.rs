@@ -8,6 +8,7 @@ use std::time::Duration;
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_policy::limits::CompileLimits;
+use rewake_policy::trust::TrustKey;
 use rewake_runtime::live::UnloadReason;
 use rewake_runtime::{Approval, Config, Host, HostError, NewSession, host};
 use rewake_store::{OpenOptions, SqliteStore, Store};
@@ -30,6 +31,8 @@ const RULES: &str = "rewake.toml";
 /// A data folder and a store in it.
 pub struct World {
     dir: TempDir,
+    /// The state of its machine, with the trust key.
+    state: Arc<TempDir>,
     /// The store.
     pub store: Arc<dyn Store>,
     sqlite: Arc<SqliteStore>,
@@ -52,7 +55,7 @@ impl World {
     /// # Panics
     /// If it cannot be made.
     pub async fn new() -> Self {
-        World::open(tempfile::tempdir().expect("a folder")).await
+        World::open(tempfile::tempdir().expect("a folder"), state()).await
     }
 
     /// A data folder with these bytes as its store's file.
@@ -62,13 +65,14 @@ impl World {
     pub async fn with_store(bytes: &[u8]) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::write(dir.path().join(JOURNAL), bytes).expect("the store's file");
-        World::open(dir).await
+        World::open(dir, state()).await
     }
 
-    async fn open(dir: TempDir) -> Self {
+    async fn open(dir: TempDir, state: Arc<TempDir>) -> Self {
+        trust(&state).know(dir.path()).expect("a folder that this machine knows");
         let store = SqliteStore::open(&dir.path().join(JOURNAL), OpenOptions::default()).await;
         let sqlite = Arc::new(store.expect("a store"));
-        World { store: sqlite.clone(), sqlite, dir, snapshot_entries: 1_000, own: OnceLock::new() }
+        World { store: sqlite.clone(), sqlite, dir, state, snapshot_entries: 1_000, own: OnceLock::new() }
     }
 
     /// The same, with a snapshot every so many entries.
@@ -86,6 +90,18 @@ impl World {
     /// # Panics
     /// If it cannot be made.
     pub async fn copy(&self) -> Self {
+        self.copy_to(self.state.clone()).await
+    }
+
+    /// The same, on a machine with another trust key, which uses the rules in the folder.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub async fn copy_elsewhere(&self) -> Self {
+        self.copy_to(state()).await
+    }
+
+    async fn copy_to(&self, state: Arc<TempDir>) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         // The log before the file: what is moved into the file meanwhile then stands in both.
         let log = format!("{JOURNAL}-wal");
@@ -101,7 +117,7 @@ impl World {
         for name in ["hosts", "workspaces"] {
             copy_folder(&self.path().join(name), &dir.path().join(name));
         }
-        World::open(dir).await
+        World::open(dir, state).await
     }
 
     /// Closes the store, changes its file from outside, and opens it again: every `from` becomes a `to`.
@@ -109,7 +125,7 @@ impl World {
     /// # Panics
     /// If the file does not hold `from`, or the two are not as long as each other.
     pub async fn tamper(self, from: &str, to: &str) -> Self {
-        let World { dir, store, sqlite, own, .. } = self;
+        let World { dir, state, store, sqlite, own, .. } = self;
         drop((store, own));
         sqlite.close().await;
         assert!(!dir.path().join(format!("{JOURNAL}-wal")).exists(), "the log was not moved into the file");
@@ -123,7 +139,7 @@ impl World {
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
         }
         std::fs::write(&path, bytes).expect("the changed file");
-        World::open(dir).await
+        World::open(dir, state).await
     }
 
     /// Writes the operator's rules.
@@ -170,6 +186,7 @@ impl World {
             cache: root().join("target/test-components"),
             snapshot_entries: self.snapshot_entries,
             rules: None,
+            trust: trust(&self.state),
             compiler: None,
             compile: CompileLimits::default(),
             mocks: None,
@@ -274,6 +291,14 @@ impl World {
     pub fn workspace_file(&self, id: &SessionId, name: &str) -> Option<String> {
         std::fs::read_to_string(self.path().join("workspaces").join(id.as_str()).join(name)).ok()
     }
+}
+
+fn state() -> Arc<TempDir> {
+    Arc::new(tempfile::tempdir().expect("a folder"))
+}
+
+fn trust(state: &TempDir) -> TrustKey {
+    TrustKey::in_state(Some(state.path()))
 }
 
 /// A session that gets what its bundles ask for.

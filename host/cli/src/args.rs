@@ -92,6 +92,8 @@ pub(crate) enum Command {
         #[arg(value_parser = session)]
         id: Option<SessionId>,
     },
+    /// Approve again, on this machine, what was granted to a session elsewhere
+    Grant(Grant),
     /// Let a session with a fault try again
     ClearFault {
         /// The session
@@ -146,8 +148,9 @@ pub(crate) struct Run {
     /// Go on with this session
     #[arg(long, value_name = "ID", value_parser = session)]
     pub(crate) session: Option<SessionId>,
-    /// Grant, for this session, what its bundles ask for and the operator's rules do not name
-    #[arg(long, conflicts_with = "session")]
+    /// Grant, for this session, what its bundles ask for and the operator's rules do not name; with --session,
+    /// what was granted to it elsewhere
+    #[arg(long)]
     pub(crate) grant_asked: bool,
     /// Send the message under a key: however often it is sent with it, the session takes it once
     #[arg(long, value_name = "KEY", requires = "session")]
@@ -228,6 +231,20 @@ impl Answer {
             Err(_) => serde_json::Value::String(self.value.clone()).to_string(),
         }
     }
+}
+
+/// Approve again.
+#[derive(Debug, Args)]
+pub(crate) struct Grant {
+    /// The session
+    #[arg(value_parser = session, required_unless_present = "rules")]
+    pub(crate) id: Option<SessionId>,
+    /// Approve for all its bundles, without asking
+    #[arg(long, conflicts_with = "rules")]
+    pub(crate) all: bool,
+    /// Use the rules in the data folder on this machine from now on, not a session's grants
+    #[arg(long, conflicts_with = "id")]
+    pub(crate) rules: bool,
 }
 
 /// End a session for good.
@@ -367,7 +384,8 @@ mod tests {
             (&["run"][..], MissingRequiredArgument),
             (&["run", "--session", "ses_1", "--with", "b"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--workspace", "w"], ArgumentConflict),
-            (&["run", "--session", "ses_1", "--grant-asked"], ArgumentConflict),
+            (&["grant"], MissingRequiredArgument),
+            (&["grant", "ses_1", "--rules"], ArgumentConflict),
             (&["run", "--session", "ses_1", "--script", "s.toml"], ArgumentConflict),
             (&["run", "b", "hello", "--key", "k"], MissingRequiredArgument),
             (&["show", "1"], ValueValidation),

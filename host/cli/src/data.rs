@@ -10,8 +10,9 @@ use rewake_core::ids::SessionId;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_policy::config::RulesFile;
 use rewake_policy::limits::CompileLimits;
+use rewake_policy::trust::{KEY_VARIABLE, TrustKey};
 use rewake_runtime::workbench::Workbench;
-use rewake_runtime::{Config, Host};
+use rewake_runtime::{Config, Host, HostError};
 use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store, StoreError};
 
 use crate::exit::Failure;
@@ -29,6 +30,8 @@ pub(crate) struct Places {
     pub(crate) cache: PathBuf,
     /// The operator's rules, if they were named.
     pub(crate) rules: Option<PathBuf>,
+    /// The key that vouches for approvals.
+    pub(crate) trust: TrustKey,
     /// The data folder was named, so that hints must name it too.
     is_named: bool,
 }
@@ -78,7 +81,11 @@ impl Places {
                 )
             }
         };
-        Ok(Places { data, cache, rules, is_named })
+        let trust = match std::env::var_os(KEY_VARIABLE).filter(|file| !file.is_empty()) {
+            Some(file) => TrustKey::named(&given(file.into())?),
+            None => TrustKey::in_state(state_folder().as_deref()),
+        };
+        Ok(Places { data, cache, rules, trust, is_named })
     }
 
     /// The store, to be read only. Works while another process runs sessions, and takes no lock.
@@ -129,12 +136,19 @@ impl Places {
             .mode(0o700)
             .create(&self.data)
             .map_err(|error| Failure::io(&format!("making the folder {}", self.data.display()), error))?;
-        Ok(Arc::new(SqliteStore::open(&self.file(), OpenOptions::default()).await?))
+        let rules = self.rules_file();
+        let store = SqliteStore::open(&self.file(), OpenOptions::default()).await?;
+        if let Err(error) = rules.know_new() {
+            store.close().await;
+            return Err(HostError::Rules(error).into());
+        }
+        Ok(Arc::new(store))
     }
 
-    /// The operator's rules.
+    /// The operator's rules. Those that a user wrote into the usual data folder before its first use are theirs.
     pub(crate) fn rules_file(&self) -> RulesFile {
-        RulesFile::new(self.rules.as_deref(), &self.data, &self.cache)
+        let is_fresh = !self.is_named && !self.file().exists();
+        RulesFile::new(self.rules.as_deref(), &self.data, &self.cache, &self.trust).fresh(is_fresh)
     }
 
     /// Where components are made ready outside of a session.
@@ -150,6 +164,7 @@ impl Places {
             cache: self.cache.clone(),
             snapshot_entries: SNAPSHOT_ENTRIES,
             rules: self.rules.clone(),
+            trust: self.trust.clone(),
             compiler: Some(PathBuf::from(THIS_PROGRAM)),
             compile: CompileLimits::default(),
             mocks: None,
@@ -187,4 +202,10 @@ impl Places {
     fn file(&self) -> PathBuf {
         self.data.join("journal.db")
     }
+}
+
+/// Where this program keeps the trust key; none: this user has no home folder.
+fn state_folder() -> Option<PathBuf> {
+    let user = etcetera::choose_base_strategy().ok()?;
+    Some(user.state_dir().unwrap_or_else(|| user.data_dir()).join("rewake"))
 }

@@ -67,7 +67,8 @@ impl Seen {
 /// `rewake doctor`.
 pub(crate) async fn doctor(places: &Places) -> Result<Outcome, Failure> {
     let mut out = Out::new();
-    let running = vec![data_folder(places), journal(places).await, rules(places), sandbox(places).await];
+    let running =
+        vec![data_folder(places), journal(places).await, trust(places), rules(places), sandbox(places).await];
     let written = vec![rust(), target(), javascript(), python()];
     show(&mut out, "to run sessions", &running)?;
     show(&mut out, "to write bundles", &written)?;
@@ -167,6 +168,11 @@ fn rules(places: &Places) -> Seen {
     const WHAT: &str = "rules";
     let file: PathBuf = places.rules.clone().unwrap_or_else(|| places.data.join(RULES_FILE));
     match places.rules_file().read() {
+        Ok(rules) if rules.is_ignored => Seen::absent(
+            WHAT,
+            format!("{} is not used: this machine does not know its data folder", file.display()),
+            "look at them, then use them with `rewake grant --rules`, or name them with --config",
+        ),
         Ok(_) if file.exists() => Seen::good(WHAT, file.display().to_string()),
         Ok(_) => Seen::absent(
             WHAT,
@@ -174,6 +180,16 @@ fn rules(places: &Places) -> Seen {
             "nothing is allowed for good; each session is asked about at the terminal",
         ),
         Err(error) => Seen::bad(WHAT, error.to_string(), "correct the file"),
+    }
+}
+
+fn trust(places: &Places) -> Seen {
+    const WHAT: &str = "trust key";
+    let shown = places.trust.file().map(|file| file.display().to_string()).unwrap_or_default();
+    match places.trust.read() {
+        Ok(Some(_)) => Seen::good(WHAT, shown),
+        Ok(None) => Seen::good(WHAT, format!("{shown} (made at its first use)")),
+        Err(error) => Seen::bad(WHAT, error.to_string(), "correct it"),
     }
 }
 

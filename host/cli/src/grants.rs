@@ -1,15 +1,21 @@
 //! What a new session's bundles ask for, put to the person at the terminal before the session is made; and
-//! where there is no person, what to add to the rules. Decides nothing itself.
+//! where there is no person, what to add to the rules. The same for what was granted to a session elsewhere. Decides
+//! nothing itself.
 
 use rewake_core::fact::Created;
+use rewake_core::ids::{Digest, SessionId};
 use rewake_policy::config::RULES_FILE;
 use rewake_policy::grants::{Asked, lines_to_allow};
-use rewake_runtime::{Approval, NewSession};
+use rewake_runtime::host::{Granted, Unvouched};
+use rewake_runtime::{Approval, HostError, NewSession};
+use rewake_store::Sessions as _;
 use rewake_text::one_line;
 
+use crate::args::Grant;
 use crate::data::{Opened, Places};
-use crate::exit::Failure;
-use crate::out::{is_attended, note};
+use crate::exit::{Failure, Outcome};
+use crate::journal::not_there;
+use crate::out::{self, is_attended, note};
 use crate::sending::operator;
 
 /// Characters of an author's reason.
@@ -39,6 +45,104 @@ pub(crate) async fn settle(
     }
     say_withheld(places, &asked);
     Ok(())
+}
+
+/// `rewake grant`.
+pub(crate) async fn grant(places: &Places, args: &Grant) -> Result<Outcome, Failure> {
+    let Some(id) = &args.id else { return know_rules(places) };
+    // A wrong id leaves no trace.
+    if places.read().await?.session(id).await?.is_none() {
+        return Err(not_there(id));
+    }
+    let opened = places.host(places.write().await?)?;
+    let result = grant_again(&opened, id, args.all).await;
+    opened.close().await;
+    result
+}
+
+async fn grant_again(opened: &Opened, id: &SessionId, all: bool) -> Result<Outcome, Failure> {
+    let open = opened.host.granted(id).await?.unvouched;
+    if open.is_empty() {
+        note(&format!("nothing to approve: {id} has here what it was granted, or rules decide"));
+        return Ok(Outcome::Done);
+    }
+    show_unvouched(&open);
+    if !all && !is_attended() {
+        return Err(Failure::Usage(
+            "nothing was approved: nobody can be asked here; use --all to approve".into(),
+        ));
+    }
+    if !all && !out::confirm("approve this on this machine?")? {
+        return Err(Failure::Usage("nothing was approved".into()));
+    }
+    opened.host.approve(id, Some(&digests(&open)), &operator()).await?;
+    note(&format!("approved for {id}; it holds from its next load on"));
+    Ok(Outcome::Done)
+}
+
+fn digests(open: &[Unvouched]) -> Vec<Digest> {
+    open.iter().map(|one| one.digest).collect()
+}
+
+/// `rewake grant --rules`.
+fn know_rules(places: &Places) -> Result<Outcome, Failure> {
+    let file = places.data.join(RULES_FILE);
+    if !places.data.is_dir() {
+        let data = places.data.display();
+        return Err(Failure::Usage(format!("there is no data folder {data}; name one with --data")));
+    }
+    places.rules_file().know().map_err(HostError::Rules)?;
+    note(&format!("the rules in {} are used on this machine from now on", file.display()));
+    Ok(Outcome::Done)
+}
+
+/// Has what was granted to a session elsewhere approved again, or known to be missing, before it is loaded; and says in
+/// a line what it may do, because another process created it.
+///
+/// # Errors
+/// If the session or the trust key cannot be read.
+pub(crate) async fn settle_again(
+    places: &Places,
+    opened: &Opened,
+    id: &SessionId,
+    grant_asked: bool,
+    confirm: impl AsyncFnOnce(&str) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    let Granted { in_force, unvouched: open } = opened.host.granted(id).await?;
+    if !in_force.is_empty() {
+        let of = |(bundle, by): &(String, Option<String>)| match by {
+            Some(by) => format!("{bundle} as {by} approved"),
+            None => format!("{bundle} by the rules"),
+        };
+        let all: Vec<String> = in_force.iter().map(of).collect();
+        note(&format!("grants: {}; `{}` lists them", all.join(", "), places.hint(&format!("show {id}"))));
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    if !grant_asked {
+        show_unvouched(&open);
+    }
+    let is_approved = grant_asked || is_attended() && confirm("approve this on this machine?").await?;
+    if is_approved {
+        opened.host.approve(id, Some(&digests(&open)), &operator()).await?;
+    } else {
+        let again = places.hint(&format!("grant {id}"));
+        note(&format!("the session runs without these grants; `{again}` approves them"));
+    }
+    Ok(())
+}
+
+/// Shows what was granted elsewhere.
+fn show_unvouched(open: &[Unvouched]) {
+    note("this machine has not approved what was granted to this session:");
+    for one in open {
+        let by = one.approved_by.as_deref().map(|by| format!(", approved by {by} as its journal says"));
+        note(&format!("  {} (blake3:{}){}", one.bundle, one.digest, by.unwrap_or_default()));
+        for (component, grants) in &one.grants {
+            note(&format!("    {component}: {}", grants.join(", ")));
+        }
+    }
 }
 
 /// Shows what is asked for.

@@ -73,6 +73,7 @@ async fn dispatch(cli: Cli) -> Result<Outcome, Failure> {
         Command::Events(events) => events::list(&places, &events).await,
         Command::Replay { id } => check::replay(&places, &id).await,
         Command::Verify { id } => check::verify(&places, id).await,
+        Command::Grant(grant) => grants::grant(&places, &grant).await,
         Command::ClearFault { id } => check::clear_fault(&places, &id).await,
         Command::Workspace(command) => workspace::workspace(&places, command).await,
         Command::Doctor => doctor::doctor(&places).await,

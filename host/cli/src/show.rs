@@ -3,6 +3,7 @@
 use rewake_core::fact::{AgentPin, ComponentPin, Created, Provider, ToolPin};
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
+use rewake_runtime::host::{self, Granted, Unvouched};
 use rewake_sandbox::workspace;
 use rewake_store::{Inbox as _, Sessions as _};
 use rewake_text::one_line;
@@ -27,6 +28,8 @@ pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Fai
     let store = places.read().await?;
     let summary = store.session(id).await?.ok_or_else(|| not_there(id))?;
     let rows = store.pending(id).await?;
+    // A session or rules that cannot be read are reported below or by `doctor`.
+    let granted = host::granted(store.as_ref(), &places.rules_file(), id).await.unwrap_or_default();
     let standing = Standing::read(store, id).await?;
     let mut sections = vec![
         ("session", vec![summary.id.clone()]),
@@ -47,6 +50,7 @@ pub(crate) async fn show(places: &Places, id: &SessionId) -> Result<Outcome, Fai
     if let Some(created) = standing.session.created.as_deref() {
         sections.extend(pins(created));
         sections.extend(approval(&standing.session, created));
+        sections.push(("unapproved", unvouched(places, id, &granted)));
     }
     let mut out = Out::new();
     let width = sections.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
@@ -144,6 +148,13 @@ fn approval(session: &Session, created: &Created) -> Vec<Section> {
     ]
 }
 
+/// What another machine approved, and this one has not.
+fn unvouched(places: &Places, id: &SessionId, granted: &Granted) -> Vec<String> {
+    let again = places.hint(&format!("grant {id}"));
+    let line = |one: &Unvouched| format!("{}, on this machine; `{again}` approves it", one.bundle);
+    granted.unvouched.iter().map(line).collect()
+}
+
 fn created_line(summary: &SessionSummary, created: Option<&Created>) -> String {
     match created {
         Some(created) => format!("{} by {}", summary.created_at, one_line(&created.origin, 80)),
@@ -183,7 +194,7 @@ fn pins(created: &Created) -> Vec<Section> {
             pin.event.as_str().to_owned(),
             matcher.to_owned(),
             component(pin.component),
-            format!("{on_error} if it fails"),
+            format!("{on_error} if it fails{}", if pin.operator { ", the operator's" } else { "" }),
         ]
     });
     let rows = |cells: Vec<Vec<String>>| {

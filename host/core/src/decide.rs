@@ -8,13 +8,24 @@ use rewake_wire::Sender;
 use crate::command::Row;
 use crate::entry::Draft;
 use crate::error::Refusal;
-use crate::fact::{Created, Ending, LogLines, Next, Observed, Scope, StateRef, WorkspaceImported};
+use crate::fact::{Created, Ending, GrantsWhy, LogLines, Next, Observed, Scope, StateRef, WorkspaceImported};
 use crate::grant::Grants;
 use crate::ids::{HostId, Seed, Timestamp};
 use crate::money::Usd;
 use crate::recovery;
 use crate::session::Session;
 use crate::transitions::{firing::Firing, grants, life, record, settings, step, turn, workspace};
+
+/// What a component may use now, and what decides that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// Its grants.
+    pub grants: Grants,
+    /// What decides.
+    pub why: GrantsWhy,
+    /// Who approved, where an approval decides.
+    pub by: Option<String>,
+}
 
 /// Everything that can happen to a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +34,8 @@ pub enum Input {
     Create(Box<Created>),
     /// A host has taken it up; its journal is folded.
     Load(LoadInput),
-    /// What each of its components may use by the operator's rules of now, in the order of the pins.
-    Grants(Vec<Grants>),
+    /// What each of its components may use now, in the order of the pins.
+    Grants(Vec<InForce>),
     /// Files are to be brought into its workspace.
     Import(WorkspaceImported),
     /// An operator changes its labels.

@@ -393,7 +393,7 @@ impl Session {
             Fact::AgentMessage(body) => turn::said(self, body),
             Fact::LogLines(body) => logs::said(self, entry, body),
             Fact::ToolsRequested(_) | Fact::Custom(_) => Ok(()),
-            Fact::GrantsNarrowed(body) => grants::narrowed(self, body),
+            Fact::GrantsChanged(body) => grants::changed(self, body),
             Fact::WorkspaceImported(body) => workspace::imported(self, body),
             Fact::SnapshotTaken(_) | Fact::SnapshotRejected(_) => Ok(()),
         }

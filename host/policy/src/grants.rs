@@ -2,7 +2,10 @@
 //! the rest. The same function decides at creation, over what is asked, and at every load, over what was
 //! pinned. Knows no guest and opens nothing.
 
-use rewake_core::fact::{BundlePin, ComponentPin, Created, PluginKind};
+use std::collections::BTreeMap;
+
+use rewake_core::decide::InForce;
+use rewake_core::fact::{BundlePin, ComponentPin, Created, GrantsWhy, PluginKind};
 use rewake_core::grant::{ANY_MODEL, FsGrant, FsSource, Grants, HttpGrant, host_is_within};
 use rewake_core::ids::Digest;
 
@@ -28,6 +31,23 @@ pub struct Asked {
     pub is_granted: bool,
     /// The rules name the bundle: what they leave out is refused, and no person at a terminal is asked.
     pub is_ruled: bool,
+}
+
+/// The bundles of a session that this machine's trust key vouches for, with who approved; empty: the operator's rules
+/// did, when the session was created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vouched(pub BTreeMap<Digest, String>);
+
+impl Vouched {
+    /// Who approved, of this machine; none: the rules decide, or an approval from elsewhere, which counts as not given.
+    pub fn approver(&self, digest: &Digest) -> Option<&str> {
+        self.0.get(digest).map(String::as_str).filter(|by| !by.is_empty())
+    }
+
+    /// Whether this machine pinned what the session says of the bundle.
+    pub fn covers(&self, digest: &Digest) -> bool {
+        self.0.contains_key(digest)
+    }
 }
 
 /// What a manifest asks for, as grants.
@@ -118,24 +138,72 @@ fn allowed_models(most: &[String], allowed: &[&AllowedAsk]) -> Vec<String> {
     models
 }
 
-/// What each component of a session may use now: its pins, as far as the rules of now leave them.
-pub fn of_session(rules: &Rules, created: &Created) -> Vec<Grants> {
-    let grants = created.components.iter().map(|component| match bundle_of(created, component) {
-        Some(pin) => in_force(rules, &pin.name, &pin.digest, pin.approved_by.is_some(), &component.grants),
-        None => Grants::default(),
+/// What each component of a session may use now: its pins, as far as the rules of now leave them, or an approval
+/// that this machine vouches for.
+pub fn of_session(rules: &Rules, created: &Created, vouched: &Vouched) -> Vec<InForce> {
+    let grants = created.components.iter().map(|component| {
+        let Some(pin) = bundle_of(created, component) else {
+            return InForce { grants: Grants::default(), why: GrantsWhy::Rules, by: None };
+        };
+        let approver = vouched.approver(&pin.digest);
+        let grants = in_force(rules, &pin.name, &pin.digest, approver.is_some(), &component.grants);
+        let (why, by) = match (rules.allowed(&pin.name, &pin.digest), approver) {
+            (Some(_), _) => (GrantsWhy::Rules, None),
+            (None, Some(by)) => (GrantsWhy::Approved, Some(by.to_owned())),
+            (None, None) if pin.approved_by.is_some() => (GrantsWhy::Unvouched, None),
+            (None, None) => (GrantsWhy::Rules, None),
+        };
+        InForce { grants, why, by }
     });
     grants.collect()
 }
 
+/// The bundles of a session whose pinned grants need an approval of this machine: no rule names them, and its trust
+/// key does not vouch for them.
+pub fn unvouched<'a>(rules: &Rules, created: &'a Created, vouched: &Vouched) -> Vec<&'a BundlePin> {
+    let has_grants = |pin: &BundlePin| {
+        created
+            .components
+            .iter()
+            .any(|component| component.bundle == pin.name && !component.grants.is_empty())
+    };
+    let bundles = created.bundles.iter().filter(|pin| {
+        has_grants(pin)
+            && rules.allowed(&pin.name, &pin.digest).is_none()
+            && vouched.approver(&pin.digest).is_none()
+    });
+    bundles.collect()
+}
+
+/// What the pins of a session grant to a bundle, as vouchers cover it.
+pub fn pinned(created: &Created, pin: &BundlePin) -> Vec<u8> {
+    let of_bundle = created.components.iter().filter(|component| component.bundle == pin.name);
+    let grants: Vec<_> = of_bundle.map(|component| (&component.name, &component.grants)).collect();
+    serde_json::to_vec(&grants).unwrap_or_default()
+}
+
 /// The pins, with what tools and hooks may use now. A harness keeps what was pinned: what is recorded of it
 /// was done with that, and its live calls are checked one by one.
-pub fn narrow(mut created: Created, now: &[Grants]) -> Created {
-    for (component, grants) in created.components.iter_mut().zip(now) {
+pub fn narrow(mut created: Created, now: &[InForce]) -> Created {
+    for (component, now) in created.components.iter_mut().zip(now) {
         if component.kind != PluginKind::Harness {
-            component.grants.clone_from(grants);
+            component.grants.clone_from(&now.grants);
         }
     }
     created
+}
+
+/// Why the pins of a component are not what this bundle of its digest declares; none, if they are. A journal from
+/// elsewhere can pin anything under the name and digest of a bundle that rules allow.
+pub fn foreign_pin(bundle: &Bundle, pin: &ComponentPin) -> Option<String> {
+    let found =
+        bundle.component(&pin.name).filter(|found| found.kind() == pin.kind && found.digest == pin.digest);
+    let Some(found) = found else {
+        return Some(format!("bundle {} has no such component {}", bundle.name(), pin.name));
+    };
+    let asks = asked(&found.declared.asks);
+    (!pin.grants.is_within(&asks) || !pin.asks.is_within(&asks))
+        .then(|| format!("{} was pinned with grants that its manifest does not ask for", pin.full_name()))
 }
 
 fn bundle_of<'a>(created: &'a Created, component: &ComponentPin) -> Option<&'a BundlePin> {
@@ -230,19 +298,29 @@ pub fn lines_to_allow(bundle: &str, digest: &Digest, asks: &[String]) -> String 
 }
 
 /// What a failed call is told of what it asked for and was not granted: in the words of the model's tool
-/// result, and as the rules would allow it. None, if nothing was withheld that its failure speaks of.
-pub fn denied(created: &Created, component: &ComponentPin, failure: &str) -> Option<(String, Vec<String>)> {
+/// result, with how it is approved again if only that is missing, and as the rules would allow it. None, if nothing was withheld that its failure speaks of.
+pub fn denied(
+    created: &Created,
+    component: &ComponentPin,
+    failure: &str,
+    approve_again: Option<String>,
+) -> Option<(String, Vec<String>)> {
     let withheld = withheld(component);
     if withheld.is_empty() || !speaks_of_absence(component, failure) {
         return None;
     }
     let digest = bundle_of(created, component).map(|pin| pin.digest.to_string()).unwrap_or_default();
+    let allow = || {
+        format!(
+            "An operator can allow it in rewake.toml: [[allow]] with bundle = {:?}, digest = \"blake3:{digest}\"",
+            component.bundle
+        )
+    };
     let words = format!(
-        "rewake: {} asks for {} and was not granted it. An operator can allow it in rewake.toml: [[allow]] with \
-         bundle = {:?}, digest = \"blake3:{digest}\"",
+        "rewake: {} asks for {} and was not granted it. {}",
         component.full_name(),
         withheld.join(", "),
-        component.bundle,
+        approve_again.unwrap_or_else(allow),
     );
     Some((words, withheld))
 }

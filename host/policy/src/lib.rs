@@ -8,3 +8,4 @@ pub mod config;
 pub mod fuzzing;
 pub mod grants;
 pub mod limits;
+pub mod trust;

@@ -149,7 +149,7 @@ pub(crate) async fn perform(
     let (mut parts, cut_bytes) = cut_parts(parts, component.limits.output_bytes_max);
     let denied = match outcome {
         Outcome::Ok => None,
-        _ => grants::denied(&cx.created, component, &texts(&parts)),
+        _ => grants::denied(&cx.created, component, &texts(&parts), cx.approve_again(component)),
     };
     let (words, withheld) = denied.unzip();
     parts.extend(words.map(Part::text));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rewake_bindings::Sandbox;
-use rewake_core::fact::{ComponentPin, Created, PluginKind, Source, ToolPin};
+use rewake_core::decide::InForce;
+use rewake_core::fact::{ComponentPin, Created, GrantsWhy, PluginKind, Source, ToolPin};
 use rewake_core::grant::Grants;
 use rewake_core::ids::SessionId;
 use rewake_store::Store;
@@ -15,6 +16,7 @@ use rewake_bundle::Matcher;
 use rewake_egress::Egress;
 use rewake_models::Models;
 use rewake_policy::config::Rules;
+use rewake_policy::grants::Vouched;
 use rewake_sandbox::clock::Clock;
 use rewake_sandbox::components::Components;
 use rewake_sandbox::http_client::WayOut;
@@ -49,8 +51,10 @@ pub(crate) struct SessionContext {
     /// The folders behind its mounts.
     pub(crate) volumes: Volumes,
     /// What each component may use now, in the order of the pins: the pin is the ceiling, and the operator's
-    /// rules of now decide.
-    pub(crate) grants: Vec<Grants>,
+    /// rules of now or an approval of this machine decide.
+    pub(crate) grants: Vec<InForce>,
+    /// The bundles whose pins this machine vouches for.
+    pub(crate) vouched: Vouched,
     /// The operator's rules of now, which know the secrets.
     pub(crate) rules: Arc<Rules>,
     /// Held, for reading, by every task that runs a tool or a hook.
@@ -96,9 +100,18 @@ impl SessionContext {
     fn granted<'a>(&'a self, component: &'a ComponentPin) -> &'a Grants {
         match component.kind {
             // A harness keeps what was pinned; what it may use now is beside it.
-            PluginKind::Harness => &self.grants[self.created.agent.harness as usize],
+            PluginKind::Harness => &self.grants[self.created.agent.harness as usize].grants,
             PluginKind::Tool | PluginKind::Hook => &component.grants,
         }
+    }
+
+    /// How an operator approves again what a component was granted, where only that is missing.
+    pub(crate) fn approve_again(&self, component: &ComponentPin) -> Option<String> {
+        let of_bundle = self.created.components.iter().zip(&self.grants);
+        let mut unvouched = of_bundle.filter(|(_, now)| now.why == GrantsWhy::Unvouched);
+        unvouched.any(|(pin, _)| pin.bundle == component.bundle).then(|| {
+            format!("This machine has not approved it: an operator can, with `rewake grant {}`", self.id)
+        })
     }
 
     /// A component's way out: exactly its grants.

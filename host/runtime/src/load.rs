@@ -8,6 +8,7 @@ use futures_util::future::maybe_done;
 use rewake_core::codec;
 use rewake_core::entry::Entry;
 use rewake_core::error::Corrupt;
+use rewake_core::fact::{Created, Fact};
 use rewake_core::ids::{Digest, Head, SessionId};
 use rewake_core::session::Session;
 use rewake_store::{Snapshot, Store, StoreError};
@@ -38,12 +39,15 @@ pub(crate) struct Folded {
     pub(crate) folded: u64,
     /// Snapshots that could not be used, and why.
     pub(crate) rejected: Vec<(u64, String)>,
+    /// The hash of its first entry, which has its pins.
+    pub(crate) pinned_by: Digest,
 }
 
 /// Reads a session back.
 pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Unreadable> {
     let mut rejected = Vec::new();
     let mut below = u64::MAX;
+    let mut pinned_by = Digest::default();
     let (mut session, snapshot_seq) = loop {
         let snapshot = match store.newest_snapshot(id, below).await {
             Ok(Some(snapshot)) => snapshot,
@@ -57,12 +61,34 @@ pub(crate) async fn fold(store: &dyn Store, id: &SessionId) -> Result<Folded, Un
         };
         below = snapshot.seq;
         match open(store, id, &snapshot).await? {
-            Ok(session) => break (session, Some(snapshot.seq)),
+            Ok((session, hash)) => {
+                pinned_by = hash;
+                break (session, Some(snapshot.seq));
+            }
             Err(why) => rejected.push((snapshot.seq, why)),
         }
     };
-    let folded = fold_whole(store, &mut session, |_| {}).await?;
-    Ok(Folded { session: Box::new(session), snapshot_seq, folded, rejected })
+    let folded = fold_whole(store, &mut session, |entry| {
+        if entry.seq == 1 {
+            pinned_by = entry.hash;
+        }
+    })
+    .await?;
+    Ok(Folded { session: Box::new(session), snapshot_seq, folded, rejected, pinned_by })
+}
+
+/// The pins that a session was created with, and the hash of their entry; none if there is no such session.
+pub(crate) async fn first_entry(
+    store: &dyn Store,
+    id: &SessionId,
+) -> Result<Option<(Box<Created>, Digest)>, Unreadable> {
+    let records = store.read(id, 0, 1).await?;
+    let Some(record) = records.first() else { return Ok(None) };
+    let entry = codec::open(id, Head::default(), record)?;
+    Ok(match entry.fact {
+        Fact::SessionCreated(created) => Some((Box::new(created), entry.hash)),
+        _ => None,
+    })
 }
 
 /// Folds to the journal's end, and sees that it ends where the session's row says. Both are written in one
@@ -156,12 +182,13 @@ pub(crate) fn open_snapshot(bytes: &[u8]) -> Result<Session, String> {
     Ok(session)
 }
 
-/// A snapshot's session; or why the snapshot cannot be used.
+/// A snapshot's session, and the hash of the entry with its pins; or why the snapshot cannot be used. The pins are
+/// compared, since grants depend on them, and a snapshot from elsewhere can hold any.
 async fn open(
     store: &dyn Store,
     id: &SessionId,
     snapshot: &Snapshot,
-) -> Result<Result<Session, String>, StoreError> {
+) -> Result<Result<(Session, Digest), String>, StoreError> {
     if snapshot.version != SNAPSHOT_VERSION {
         return Ok(Err(format!("it is of version {}, this host reads {SNAPSHOT_VERSION}", snapshot.version)));
     }
@@ -175,7 +202,15 @@ async fn open(
     }
     let at = store.read(id, snapshot.seq.saturating_sub(1), 1).await?;
     match at.first() {
-        Some(record) if record.seq == snapshot.seq && record.hash == snapshot.hash => Ok(Ok(session)),
-        _ => Ok(Err(format!("the journal's entry {} is another than it was made from", snapshot.seq))),
+        Some(record) if record.seq == snapshot.seq && record.hash == snapshot.hash => {}
+        _ => {
+            let why = format!("the journal's entry {} is another than it was made from", snapshot.seq);
+            return Ok(Err(why));
+        }
+    }
+    match first_entry(store, id).await {
+        Ok(Some((created, hash))) if session.created.as_deref() == Some(&*created) => Ok(Ok((session, hash))),
+        Ok(_) | Err(Unreadable::Corrupt(_)) => Ok(Err("it holds other pins than the first entry".into())),
+        Err(Unreadable::Store(error)) => Err(error),
     }
 }

@@ -13,6 +13,7 @@ use rewake_wire::{Fault, Sender, SessionSummary};
 use crate::{
     Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,
     Journal, Lease, Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+    Voucher, Vouchers,
 };
 
 /// A store in front of another one.
@@ -193,6 +194,16 @@ impl Sessions for CutStore {
 
     fn fault<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<Fault>> {
         self.inner.fault(id)
+    }
+}
+
+impl Vouchers for CutStore {
+    fn vouch<'a>(&'a self, session: &'a SessionId, vouchers: Vec<Voucher>) -> Answer<'a, ()> {
+        self.inner.vouch(session, vouchers)
+    }
+
+    fn vouchers<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Voucher>> {
+        self.inner.vouchers(session)
     }
 }
 

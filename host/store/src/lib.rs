@@ -24,5 +24,6 @@ pub use memory::MemoryStore;
 pub use ports::{
     Answer, Append, Arrivals, Blob, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,
     Journal, Lease, Leases, NewSession, Projection, SavedState, Sessions, Snapshot, Snapshots, States, Store,
+    Voucher, Vouchers,
 };
 pub use sqlite::{OpenOptions, SqliteStore};

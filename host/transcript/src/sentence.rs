@@ -1,7 +1,7 @@
 //! Entries that are shown as a sentence, the same one by every renderer.
 
 use rewake_core::entry::Entry;
-use rewake_core::fact::{CallRetried, Fact, ModelOutcome, SessionLoaded, Source};
+use rewake_core::fact::{CallRetried, Fact, GrantsWhy, ModelOutcome, SessionLoaded, Source};
 
 use crate::words::{count, lost, parts, sender, usage_and_cost, wait};
 use crate::{Item, Tone, Transcript};
@@ -48,10 +48,17 @@ impl Transcript {
         Some(match &entry.fact {
             Fact::AgentTitle(body) => (Tone::Dim, format!("title: {}", shown(&body.title))),
             Fact::SessionTitled(body) => (Tone::Dim, format!("title: {}", shown(&body.title))),
-            Fact::GrantsNarrowed(body) => {
+            Fact::GrantsChanged(body) => {
                 let left = body.to.describe();
                 let left = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
-                (Tone::Bad, shown(&format!("grants: the operator's rules now leave a component {left}")))
+                let why = match (body.why, &body.by) {
+                    (GrantsWhy::Rules, _) => "by the operator's rules".to_owned(),
+                    (GrantsWhy::Approved, by) => {
+                        format!("as {} approved", by.as_deref().unwrap_or("an operator"))
+                    }
+                    (GrantsWhy::Unvouched, _) => "as this machine does not vouch for its approval".to_owned(),
+                };
+                (Tone::Bad, shown(&format!("grants: a component now has {left}, {why}")))
             }
             Fact::SessionLoaded(body) if body.source != Source::Startup => (Tone::Dim, loaded(body)),
             Fact::SessionStopped(body) => {

@@ -10,6 +10,7 @@ use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_core::limits::{SNAPSHOT_ENTRIES, TURN_STEPS_MAX};
 use rewake_policy::limits::CompileLimits;
+use rewake_policy::trust::TrustKey;
 use rewake_runtime::live::Live;
 use rewake_runtime::{Approval, Config, Host, Loaded, NewSession};
 use rewake_store::{MemoryStore, OpenOptions, SqliteStore, Store};
@@ -37,6 +38,13 @@ pub(crate) struct Places {
     pub(crate) data: PathBuf,
     /// A tool that QuickJS runs, if there is one.
     pub(crate) js: Option<PathBuf>,
+}
+
+impl Places {
+    /// The key that vouches for what the benchmarks' sessions are granted.
+    pub(crate) fn trust(&self) -> TrustKey {
+        TrustKey::in_state(Some(&self.data.join("bench-state")))
+    }
 }
 
 /// A store and a host over it, in a folder of their own.
@@ -109,11 +117,14 @@ impl Bed {
         sqlite: Option<Arc<SqliteStore>>,
         snapshot_entries: u64,
     ) -> Result<Bed> {
+        let trust = places.trust();
+        trust.know(dir.path())?;
         let config = Config {
             data: dir.path().to_owned(),
             cache: places.cache.clone(),
             snapshot_entries,
             rules: None,
+            trust,
             compiler: None,
             compile: CompileLimits::default(),
             mocks: None,

@@ -60,9 +60,8 @@ fn bundle_of(program: &Program, id: &str) -> String {
 #[test]
 fn what_is_not_approved_is_not_installed() {
     let program = Program::new();
-    std::fs::create_dir_all(program.data()).unwrap();
     let mine = "# Mine, since May.\n[limits.tool]\nmemory = \"64MiB\" # enough\n";
-    std::fs::write(program.data().join("rewake.toml"), mine).unwrap();
+    program.rule(mine);
     let folder = built(&program, &Draft::scripted());
     let refused = program.run(&["bundle", "install", &folder]).expect(2).says(&[
         "test/scripted 0.1.0 (blake3:",
@@ -107,6 +106,13 @@ fn what_is_not_approved_is_not_installed() {
     );
     let shown = program.run(&["bundle", "list"]).expect(0).stdout;
     assert!(shown.contains("test/scripted  0.1.0    fs:workspace:rw  "), "{shown}");
+
+    // Where the rules are not used, nothing is approved in them.
+    let moved = program.copied().elsewhere();
+    moved
+        .run(&["bundle", "install", &folder, "--grant-asked"])
+        .expect(2)
+        .says(&["nothing was installed: the rules in", "rewake grant --rules"]);
 
     // From the name alone; the folder is not needed any more.
     std::fs::remove_dir_all(&folder).unwrap();

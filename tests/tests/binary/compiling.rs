@@ -77,9 +77,7 @@ async fn the_operator_says_what_compiling_may_cost() {
 #[test]
 fn one_process_compiles_at_a_time() {
     let program = Program::new().with_own_cache();
-    std::fs::create_dir_all(program.data()).expect("the data folder");
-    std::fs::write(program.data().join("rewake.toml"), "[limits.compile]\ncpu = \"1s\"\n")
-        .expect("the rules");
+    program.rule("[limits.compile]\ncpu = \"1s\"\n");
     let compiler = |process: u32| children(process).into_iter().any(|(_, words)| words.contains("__compile"));
     let (long, short) = (
         program.bundle(&with_bytes(bomb())),

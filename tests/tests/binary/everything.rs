@@ -205,8 +205,7 @@ fn create(server: &Server) -> (Program, String) {
          max_tokens = 500\nprice = {{ input = 3, output = 15 }}\n",
         server.url("/v1")
     );
-    std::fs::create_dir_all(program.data()).expect("a data folder");
-    std::fs::write(program.data().join("rewake.toml"), rules).expect("the rules");
+    program.rule(&rules);
     let folder = program.beside("documents");
     std::fs::create_dir(&folder).expect("a folder");
     std::fs::write(folder.join("note"), "as it was").expect("a file");

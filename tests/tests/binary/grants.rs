@@ -108,9 +108,8 @@ fn rules_that_are_wrong_or_missing_are_told() {
 fn rules_that_others_can_change_or_read_are_warned_about() {
     let program = Program::new();
     let bundle = program.bundle(&secretive(None));
-    std::fs::create_dir_all(program.data()).unwrap();
+    program.rule(&format!("[config.\"test/scripted\"]\nkey = {CANARY:?}\nword = \"w\""));
     let rules = program.data().join("rewake.toml");
-    std::fs::write(&rules, format!("[config.\"test/scripted\"]\nkey = {CANARY:?}\nword = \"w\"")).unwrap();
     for (mode, words) in [(0o600, [false, false]), (0o644, [false, true]), (0o622, [true, false])] {
         std::fs::set_permissions(&rules, std::fs::Permissions::from_mode(mode)).unwrap();
         let told = program.run(&["run", "--grant-asked", &bundle, "[]"]).expect(0).stderr;
@@ -257,11 +256,7 @@ fn a_secret_stands_nowhere() {
             "variable" => "{ env = \"TEST_KEY\" }".to_owned(),
             _ => format!("{{ file = {:?} }}", text(&program.beside("key"))),
         };
-        std::fs::create_dir_all(program.data()).unwrap();
-        let rules = program.data().join("rewake.toml");
-        let write = |rest: &str| {
-            std::fs::write(&rules, format!("[config.\"test/scripted\"]\nkey = {key}\n{rest}")).unwrap();
-        };
+        let write = |rest: &str| program.rule(&format!("[config.\"test/scripted\"]\nkey = {key}\n{rest}"));
         let mut all = String::new();
         // Errors about the rules, of every kind, beside it.
         for rest in ["word = 3", "wrd = \"w\"", "word = [", "word = \"w\"\n[limit]", "key = 3"] {
@@ -293,4 +288,72 @@ fn a_secret_stands_nowhere() {
             }
         }
     }
+}
+
+/// `N-G1`: a `journal.db` from elsewhere approves itself no more: without an approval of this machine the server is not
+/// reached, and the secret that the rules have for a bundle of that name is not sent. One approval sends it.
+#[test]
+fn a_journal_from_elsewhere_gets_no_secret() {
+    let server = Server::start(|request| response("200 OK", &[], request));
+    let config = |key: &str| format!("[config.\"test/scripted\"]\nkey = {key:?}\nword = \"w\"\n");
+    let theirs = Program::new();
+    theirs.rule(&config("of somebody else"));
+    let id = theirs.create(&secretive(Some(&server)));
+    let ours = Program::new();
+    // It was used before, and has a session of its own.
+    ours.create(&Draft::scripted());
+    ours.rule(&config(CANARY));
+    let ours = ours.holding(&theirs);
+    let fetch = json!([{ "op": "tools", "uses": [{ "name": "fetch_once", "input": { "fetches": [{ "url": server.url("/") }] } }] }]);
+    ours.tell(&id, &fetch.to_string()).expect(0).says(&["this machine has not approved"]);
+    assert_eq!(server.asked(), Vec::<String>::new());
+    let told = format!("{:?}", ours.check(&id).learned());
+    assert!(told.contains("not granted"), "{told}");
+    // The rules name a bundle of that name, and another digest: that is not this one.
+    let other = format!(
+        "[[allow]]\nbundle = \"test/scripted\"\ndigest = \"blake3:{}\"\nasks = [\"http:http://{}:GET\"]\n",
+        "0".repeat(64),
+        server.host()
+    );
+    ours.rule(&(config(CANARY) + &other));
+    ours.tell(&id, &fetch.to_string()).expect(0);
+    assert_eq!(server.asked(), Vec::<String>::new());
+    ours.run(&["grant", &id, "--all"]).expect(0);
+    ours.tell(&id, &fetch.to_string()).expect(0);
+    let sent = server.asked();
+    assert!(sent.len() == 1 && sent[0].contains(CANARY), "{sent:?}");
+    ours.check(&id);
+}
+
+/// `N-G1`: a trust key that others can use, or that is named and not there, is an error that says what to do, before
+/// anything is made or run; and it may not be where data from elsewhere comes.
+#[test]
+fn a_trust_key_that_cannot_be_trusted_is_an_error() {
+    let program = Program::new();
+    let id = program.create(&Draft::scripted());
+    let key = program.trust_key();
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let before = program.events(&id);
+    program.tell(&id, &write_ops()).expect(2).says(&["trust.key", "others can use it", "chmod 600"]);
+    assert_eq!(program.events(&id).0, before.0);
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    program.tell(&id, &write_ops()).expect(0);
+    // One that machines share is named, by the rules or the environment.
+    let shared = program.beside("shared.key");
+    let rules = program.beside("rules.toml");
+    std::fs::write(&rules, format!("[trust]\nkey_file = {:?}\n", text(&shared))).unwrap();
+    let tell = ["--config", &text(&rules), "run", "--session", &id, &write_ops()].map(str::to_owned);
+    let tell: Vec<&str> = tell.iter().map(String::as_str).collect();
+    program.run(&tell).expect(2).says(&["there is no trust key here", "umask 077"]);
+    std::fs::copy(&key, &shared).unwrap();
+    program.run(&tell).expect(0);
+    assert_eq!(program.check(&id).count("grants.changed"), 0);
+    let inside = program.data().join("trust.key");
+    std::fs::copy(&key, &inside).unwrap();
+    std::fs::write(&rules, format!("[trust]\nkey_file = {:?}\n", text(&inside))).unwrap();
+    program.run(&tell).expect(2).says(&["in the data folder or the cache"]);
+    // What comes with a data folder does not choose the key that it is checked with.
+    program.rule(&format!("[trust]\nkey_file = {:?}\n", text(&shared)));
+    program.tell(&id, &write_ops()).expect(2).says(&["cannot name the trust key", "REWAKE_TRUST"]);
 }

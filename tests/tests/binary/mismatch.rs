@@ -46,6 +46,7 @@ fn differing(program: &Program, id: &str, told: &str, keep: impl Fn(&Fact) -> bo
         store.close().await;
     });
     std::fs::create_dir(program.data().join("workspaces").join(&other)).unwrap();
+    program.run(&["grant", &other, "--all"]).expect(0);
     other
 }
 

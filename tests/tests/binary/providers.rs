@@ -90,8 +90,7 @@ fn create(server: &Server) -> (Program, String) {
         "[models.real]\nprovider = \"openai\"\nmodel = \"m-1\"\nbase_url = \"http://{}/v1\"\nkey_env = \"REWAKE_TEST_MODEL_KEY\"\nmax_tokens = 500\nprice = {{ input = 3, output = 15 }}\n",
         server.address
     );
-    std::fs::create_dir_all(program.data()).expect("a data folder");
-    std::fs::write(program.data().join("rewake.toml"), rules).expect("the rules");
+    program.rule(&rules);
     let bundle = program.bundle(&Draft::scripted());
     let args = ["run", "--grant-asked", "--model", "real", "--max-usd", "5", bundle.as_str()];
     let made = program.run(&args).expect(0);

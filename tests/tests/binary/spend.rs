@@ -9,8 +9,7 @@ const RULES: &str =
 
 /// A session whose scripted model may answer ten times, made with these arguments; its id, and what was said.
 fn create(program: &Program, args: &[&str]) -> (String, String) {
-    std::fs::create_dir_all(program.data()).expect("a data folder");
-    std::fs::write(program.data().join("rewake.toml"), RULES).expect("the rules");
+    program.rule(RULES);
     let agent = "[agent]\nscript = \"script.toml\"\nmax_usd = 50";
     let bundle = Draft::scripted().toml(agent).file("script.toml", "[[reply]]\ntext = \"Yes.\"\n".repeat(10));
     let bundle = program.bundle(&bundle);

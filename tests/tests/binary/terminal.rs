@@ -79,3 +79,25 @@ fn whoever_sits_at_the_terminal_grants() {
         }
     }
 }
+
+/// `N-G1`: a session from another machine is put to the operator at the terminal before it resumes; who says no has it
+/// without its grants.
+#[test]
+fn the_operator_at_the_terminal_approves_again() {
+    let program = Program::new();
+    let id = program.create(&Draft::scripted());
+    for (typed, approved) in [("y", true), ("n", false)] {
+        let moved = program.moved().elsewhere();
+        let mut terminal = moved.at_terminal(&["run", "--session", &id, &ops()]);
+        let shown = terminal.until("[y/N] ");
+        assert!(
+            shown.contains("this machine has not approved") && shown.contains("fs:workspace:rw"),
+            "{shown}"
+        );
+        terminal.types(typed);
+        assert!(terminal.end().is_some());
+        assert_eq!(moved.lines(&id, "log", "x"), usize::from(approved), "{typed:?}");
+        let why = moved.events(&id).of_kind("grants.changed").map(|event| event.data["why"].clone()).last();
+        assert_eq!(why, (!approved).then(|| json!("unvouched")));
+    }
+}

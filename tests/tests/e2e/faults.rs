@@ -47,6 +47,7 @@ async fn holding(id: &SessionId, mut drafts: Vec<Fresh>, harness: &str) -> World
         }
     }
     forge::create(world.store.as_ref(), id, drafts).await;
+    world.own().approve(id, None, "ann").await.expect("approved");
     std::fs::create_dir(world.path().join("workspaces").join(id.as_str())).expect("a workspace");
     world
 }

@@ -19,43 +19,43 @@ use serde_json::{Value, json};
 const LOOKED: Duration = Duration::from_millis(1_200);
 
 /// A world, and the bundle that its session is made of.
-struct Ruled {
-    world: World,
-    bundle: std::path::PathBuf,
+pub(crate) struct Ruled {
+    pub(crate) world: World,
+    pub(crate) bundle: std::path::PathBuf,
 }
 
 impl Ruled {
-    async fn new(draft: &Draft) -> Self {
+    pub(crate) async fn new(draft: &Draft) -> Self {
         let world = World::new().await;
         let bundle = world.bundle(draft);
         Ruled { world, bundle }
     }
 
-    fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Bundle::load(&self.bundle).expect("a bundle").digest()
     }
 
-    fn write(&self, rules: &str) {
+    pub(crate) fn write(&self, rules: &str) {
         std::fs::write(self.world.path().join("rewake.toml"), rules).expect("the rules");
     }
 
     /// Rules that allow the bundle this.
-    fn allow(&self, asks: &str) -> String {
+    pub(crate) fn allow(&self, asks: &str) -> String {
         allow(&self.bundle, asks)
     }
 
-    async fn create(&self, approval: Option<Approval>) -> SessionId {
+    pub(crate) async fn create(&self, approval: Option<Approval>) -> SessionId {
         let new = NewSession { bundle: self.bundle.clone().into(), approval, ..asked_for() };
         self.world.own().create(&new).await.expect("a session").id
     }
 
-    async fn refused(&self) -> String {
+    pub(crate) async fn refused(&self) -> String {
         let new = NewSession { bundle: self.bundle.clone().into(), ..asked_for() };
         self.world.own().create(&new).await.expect_err("it is refused").to_string()
     }
 
     /// Has a tool append a line, and returns what the harness learned and the journal.
-    async fn append(&self, id: &SessionId, line: &str) -> (String, Events) {
+    pub(crate) async fn append(&self, id: &SessionId, line: &str) -> (String, Events) {
         let path = "/workspace/log";
         let uses = json!([{ "name": "append_once", "input": { "path": path, "line": line } }]);
         let (learned, events) = self.call(id, uses).await;
@@ -74,19 +74,19 @@ impl Ruled {
     }
 }
 
-fn allow(bundle: &Path, asks: &str) -> String {
+pub(crate) fn allow(bundle: &Path, asks: &str) -> String {
     let bundle = Bundle::load(bundle).expect("a bundle");
     let (name, digest) = (bundle.name(), bundle.digest());
     format!("[[allow]]\nbundle = \"{name}\"\ndigest = \"blake3:{digest}\"\nasks = [{asks}]\n")
 }
 
-fn approval() -> Option<Approval> {
+pub(crate) fn approval() -> Option<Approval> {
     Some(Approval::of_all("ann"))
 }
 
 fn narrowed(events: &Events) -> Vec<(Value, Value)> {
     let access = |grants: &Value| grants["fs"][0]["access"].clone();
-    let all = events.of_kind("grants.narrowed");
+    let all = events.of_kind("grants.changed");
     all.map(|event| (access(&event.data["from"]), access(&event.data["to"]))).collect()
 }
 
@@ -106,7 +106,7 @@ async fn nothing_is_granted_without_a_rule_or_a_person() {
     assert_eq!(ruled.log(&id), None);
     let tool = &events.first("session.created").data["components"][1];
     assert_eq!((&tool["asks"]["fs"][0]["access"], &tool["grants"]), (&json!("rw"), &json!({})));
-    assert_eq!(events.count("grants.narrowed"), 0);
+    assert_eq!(events.count("grants.changed"), 0);
 }
 
 /// A failure that has nothing to do with what was withheld is left as it is.
@@ -197,7 +197,7 @@ async fn narrowing_holds_from_the_next_load_and_is_journaled() {
     let (learned, events) = ruled.append(&id, "two").await;
     assert!(learned.contains(": error: "), "{learned}");
     assert_eq!(narrowed(&events), [(json!("rw"), json!("ro"))]);
-    let (loaded, change) = (events.last("session.loaded").seq, events.first("grants.narrowed").seq);
+    let (loaded, change) = (events.last("session.loaded").seq, events.first("grants.changed").seq);
     assert!(change > loaded && change < events.last("step.started").seq);
     // The same rules again change nothing.
     assert_eq!(narrowed(&ruled.append(&id, "three").await.1).len(), 1);
@@ -265,7 +265,7 @@ async fn narrowing_holds_for_the_next_call_of_a_running_step() {
     assert_eq!(narrowed(&events), [(json!("rw"), json!("ro"))]);
     assert_eq!((events.count("session.loaded"), events.count("tool.lost")), (2, 0));
     assert_eq!(events.first("session.unloaded").data["why"], "rules");
-    let change = events.first("grants.narrowed").seq;
+    let change = events.first("grants.changed").seq;
     assert!(events.first("tool.completed").seq < change && change < events.last("tool.started").seq);
     assert_eq!(events.first("step.rerun").data["again"], 1);
     assert_eq!(ruled.log(&id).as_deref(), Some("one\n"));
@@ -284,9 +284,9 @@ async fn rules_that_change_for_a_session_at_rest_are_journaled() {
     tokio::time::sleep(LOOKED).await;
     assert_eq!(ruled.world.events(&id).await.count("session.loaded"), 1);
     ruled.write(&ruled.allow(""));
-    session.event("grants.narrowed").await;
+    session.event("grants.changed").await;
     ruled.write(&wide);
-    session.event("grants.narrowed").await;
+    session.event("grants.changed").await;
     assert_eq!(session.unload().await, UnloadReason::Unloaded);
     let events = ruled.world.check(&id).await;
     assert_eq!(narrowed(&events), [(json!("rw"), Value::Null), (Value::Null, json!("rw"))]);
@@ -302,7 +302,7 @@ async fn nothing_widens_a_session() {
     ruled.write(&ruled.allow("\"fs:workspace:rw\""));
     let (learned, events) = ruled.append(&id, "x").await;
     assert!(learned.contains(": error: "), "{learned}");
-    assert_eq!((events.count("grants.narrowed"), ruled.log(&id)), (0, None));
+    assert_eq!((events.count("grants.changed"), ruled.log(&id)), (0, None));
 }
 
 /// What a person approved stands for the session, until a rule names the bundle.

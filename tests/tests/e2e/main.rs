@@ -36,3 +36,4 @@ mod sessions;
 mod spend;
 mod starts;
 mod tools;
+mod trust;

@@ -117,7 +117,7 @@ async fn a_model_that_is_no_longer_allowed_is_denied_from_the_next_load_on() {
     world.rule(&allow(&bundle, ""));
     let (learned, events) = run(&world, &id, &[call(Some("fast")), call(None)]).await;
     assert_eq!(learned, ["no answer: model_denied", "model: Again."]);
-    assert_eq!(events.first("grants.narrowed").data["from"], json!({ "models": ["fast"] }));
+    assert_eq!(events.first("grants.changed").data["from"], json!({ "models": ["fast"] }));
 }
 
 /// `N-G4`: a session with the scripted model asks no provider, not even for a model that is granted.

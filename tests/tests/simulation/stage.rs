@@ -11,10 +11,14 @@ use rewake_core::fact::Created;
 use rewake_core::ids::SessionId;
 use rewake_core::session::Session;
 use rewake_policy::limits::CompileLimits;
+use rewake_policy::trust::TrustKey;
 use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{Config, Host, NewSession, PROJECT};
 use rewake_sandbox::clock::Clock;
-use rewake_store::{self as store, Blobs as _, Bundle, Bundles as _, Journal as _, MemoryStore, Projection};
+use rewake_store::{
+    self as store, Blobs as _, Bundle, Bundles as _, Journal as _, MemoryStore, Projection, Voucher,
+    Vouchers as _,
+};
 use rewake_tests::bundles::root;
 use rewake_tests::forge;
 use rewake_tests::world::asked_for;
@@ -34,6 +38,8 @@ pub(crate) struct Template {
     pub(crate) entries: Vec<Entry>,
     projection: Projection,
     script: Option<Vec<u8>>,
+    /// For what it is granted.
+    vouchers: Vec<Voucher>,
 }
 
 /// What all seeds of a process share.
@@ -63,6 +69,7 @@ impl Stage {
             cache: root().join("target/test-components"),
             snapshot_entries: 1_000,
             rules: None,
+            trust: TrustKey::in_state(Some(&data.path().join("state"))),
             compiler: None,
             compile: CompileLimits::default(),
             mocks: None,
@@ -88,6 +95,7 @@ impl Stage {
             let Template { id, created, entries, .. } = &templates[0];
             let (id, created) = (SessionId::parse(&format!("{id}{nth}")).expect("an id"), created.clone());
             forge::create(store.as_ref(), &id, forge::drafts(entries)).await;
+            host.approve(&id, None, "ann").await.expect("approved");
             templates.push(Template::read(&store, id, created).await);
         }
         templates
@@ -161,7 +169,8 @@ impl Template {
             None => None,
         };
         let projection = Projection::of(&session);
-        Template { id, created, records, entries, projection, script }
+        let vouchers = store.vouchers(&id).await.expect("readable");
+        Template { id, created, records, entries, projection, script, vouchers }
     }
 
     async fn put(&self, store: &MemoryStore) {
@@ -180,6 +189,7 @@ impl Template {
             records: self.records.clone(),
             projection: self.projection.clone(),
             bundles: self.created.bundles.iter().map(|bundle| bundle.digest).collect(),
+            vouchers: self.vouchers.clone(),
         };
         store.create(new).await.expect("created");
     }

@@ -10,6 +10,7 @@ use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
 use rewake_store::{
     Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Install, Installed, Installs,
     Journal, Lease, Leases, NewSession, SavedState, Sessions, Snapshot, Snapshots, States, Store, StoreError,
+    Voucher, Vouchers,
 };
 use rewake_wire::{Fault as Shown, Sender, SessionSummary};
 
@@ -297,6 +298,16 @@ impl Sessions for FaultStore {
 
     fn fault<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<Shown>> {
         self.sim.inner.fault(id)
+    }
+}
+
+impl Vouchers for FaultStore {
+    fn vouch<'a>(&'a self, session: &'a SessionId, vouchers: Vec<Voucher>) -> Answer<'a, ()> {
+        self.sim.inner.vouch(session, vouchers)
+    }
+
+    fn vouchers<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Voucher>> {
+        self.sim.inner.vouchers(session)
     }
 }
 

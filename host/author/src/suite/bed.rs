@@ -10,6 +10,7 @@ use rewake_bundle::Bundle;
 use rewake_core::limits::SNAPSHOT_ENTRIES;
 use rewake_policy::config::RULES_FILE;
 use rewake_policy::limits::CompileLimits;
+use rewake_policy::trust::TrustKey;
 use rewake_runtime::workbench::Workbench;
 use rewake_runtime::{Config, Host, HttpMock};
 use rewake_sandbox::baseline;
@@ -119,7 +120,9 @@ impl Bed {
             data: self.data(),
             cache: self.ground.cache.clone(),
             snapshot_entries: SNAPSHOT_ENTRIES,
-            rules: None,
+            // It wrote them itself, for this case alone.
+            rules: Some(self.data().join(RULES_FILE)),
+            trust: TrustKey::in_state(Some(&self.folder.path().join("state"))),
             compiler: None,
             compile: CompileLimits::default(),
             mocks: self.mocks.clone(),

@@ -154,6 +154,13 @@ async fn put(
     match approved {
         Approved::These(asks) => {
             let rules = opened.host.rules()?;
+            if rules.is_ignored {
+                return Err(Failure::Usage(format!(
+                    "nothing was installed: the rules in {} are not used on this machine; look at them, then use them \
+                     with `rewake grant --rules`, or name others with --config",
+                    rules.file.display()
+                )));
+            }
             let by = operator();
             let comment = format!("{} {}, approved by {by}", bundle.name(), bundle.manifest().version);
             let (name, digest) = (bundle.name().as_str(), bundle.digest());

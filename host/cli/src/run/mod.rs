@@ -51,10 +51,10 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
     match target {
         Target::There(id) => {
             if let Some(early) = early {
-                return talk_on(places, &id, is_unfolded, early).await;
+                return talk_on(places, &id, is_unfolded, args.grant_asked, early).await;
             }
             let sent = command.map(|command| Sent { command, key: args.key });
-            go_on(places, &id, sent, args.json, Until::Idle).await
+            go_on(places, &id, sent, args.json, args.grant_asked, Until::Idle).await
         }
         Target::New(bundle) => {
             let mut new = NewSession {
@@ -93,19 +93,19 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
 /// `rewake answer`.
 pub(crate) async fn answer(places: &Places, args: Answer) -> Result<Outcome, Failure> {
     let command = Command::Answer { value: args.json_value(), question: args.question };
-    go_on(places, &args.id, Some(Sent { command, key: args.key }), args.json, Until::Idle).await
+    go_on(places, &args.id, Some(Sent { command, key: args.key }), args.json, false, Until::Idle).await
 }
 
 /// `rewake promote`: the message is followed, not the command.
 pub(crate) async fn promote(places: &Places, about: About, json: bool) -> Result<Outcome, Failure> {
     let command = Command::Promote { target: about.n, turn: None };
-    go_on(places, &about.id, Some(Sent { command, key: None }), json, Until::Idle).await
+    go_on(places, &about.id, Some(Sent { command, key: None }), json, false, Until::Idle).await
 }
 
 /// `rewake stop`.
 pub(crate) async fn stop(places: &Places, args: Stop) -> Result<Outcome, Failure> {
     let command = Command::Stop { reason: args.reason };
-    go_on(places, &args.id, Some(Sent { command, key: None }), args.json, Until::Stopped).await
+    go_on(places, &args.id, Some(Sent { command, key: None }), args.json, false, Until::Stopped).await
 }
 
 async fn start(
@@ -154,6 +154,7 @@ async fn go_on(
     id: &SessionId,
     sent: Option<Sent>,
     json: bool,
+    grant_asked: bool,
     until: Until,
 ) -> Result<Outcome, Failure> {
     let standing = look(places, id).await?;
@@ -167,6 +168,10 @@ async fn go_on(
     }
     let opened = places.host(places.write().await?)?;
     let result = async {
+        if until == Until::Idle {
+            grants::settle_again(places, &opened, id, grant_asked, async |question| out::confirm(question))
+                .await?;
+        }
         let (row, is_keyed) = match sent {
             Some(Sent { command: Command::Promote { target, .. }, .. }) => {
                 let turn = session.turn.as_ref().map(|turn| turn.number);
@@ -220,11 +225,17 @@ async fn talk_on(
     places: &Places,
     id: &SessionId,
     is_unfolded: bool,
-    early: Early,
+    grant_asked: bool,
+    mut early: Early,
 ) -> Result<Outcome, Failure> {
     look(places, id).await?;
     let opened = places.host(places.write().await?)?;
-    let result = talk::talk(places, &opened, id, false, is_unfolded, early).await;
+    let result = async {
+        let confirm = async |question: &str| early.confirm(question).await;
+        grants::settle_again(places, &opened, id, grant_asked, confirm).await?;
+        talk::talk(places, &opened, id, false, is_unfolded, early).await
+    }
+    .await;
     opened.close().await;
     result
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::effect::Effect as Class;
 use crate::ids::{Digest, Timestamp};
 
-pub use grants::GrantsNarrowed;
+pub use grants::{GrantsChanged, GrantsWhy};
 pub use hook::{HookEvent, HookStarted, TriedOn};
 pub use http::class_of;
 pub use pin::{
@@ -258,8 +258,8 @@ facts! {
     SnapshotTaken = "snapshot.taken", 1;
     /// A snapshot could not be used.
     SnapshotRejected = "snapshot.rejected", 1;
-    /// The operator's rules leave a component other grants than before.
-    GrantsNarrowed = "grants.narrowed", 1;
+    /// A component has other grants than before.
+    GrantsChanged = "grants.changed", 1;
     /// An operator changed what its models may cost.
     BudgetChanged = "budget.changed", 1;
     /// Files were brought into the workspace.

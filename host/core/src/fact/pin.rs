@@ -217,4 +217,7 @@ pub struct HookPin {
     /// It may replace what the event is about; it is asked before those that may not, one after another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewrites: bool,
+    /// The operator's rules brought it, not a bundle of the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub operator: bool,
 }

@@ -27,7 +27,15 @@ fn interrupt() -> Vec<Command> {
 fn with_stop_hook(mut bench: Bench) -> Bench {
     let pins = &mut bench.session.created.as_mut().expect("it is created").hooks;
     let (event, matcher, on_error) = (HookEvent::Stop, String::new(), OnError::Deny);
-    pins.push(HookPin { component: 2, event, matcher, on_error, timeout_ms: 1, rewrites: false });
+    pins.push(HookPin {
+        component: 2,
+        event,
+        matcher,
+        on_error,
+        timeout_ms: 1,
+        rewrites: false,
+        operator: false,
+    });
     bench
 }
 

@@ -1,9 +1,10 @@
 //! Grants in force (R11): the pin is the ceiling, and every change below it is an entry.
 
 use rewake_core::codec::{Seal, seal};
-use rewake_core::decide::Input;
+use rewake_core::decide::{InForce, Input};
 use rewake_core::fact::{
-    CallRetried, Created, Fact, GrantsNarrowed, ModelCompleted, ModelOutcome, ModelStarted, StepRerun,
+    CallRetried, Created, Fact, GrantsChanged, GrantsWhy, ModelCompleted, ModelOutcome, ModelStarted,
+    StepRerun,
 };
 use rewake_core::grant::{Access, FsGrant, FsSource, Grants};
 use rewake_core::ids::Timestamp;
@@ -49,14 +50,23 @@ fn put(session: &mut Session, input: Input) -> Vec<Fact> {
     facts
 }
 
+fn in_force(grants: Grants) -> InForce {
+    InForce { grants, why: GrantsWhy::Rules, by: None }
+}
+
+/// The grants of all components: of one of them these, of the others their pins.
+fn with(component: u32, grants: Grants) -> Input {
+    let mut all: Vec<Grants> = pins::created().components.into_iter().map(|one| one.grants).collect();
+    all[component as usize] = grants;
+    Input::Grants(all.into_iter().map(in_force).collect())
+}
+
 fn now(tools: Grants) -> Input {
-    let mut grants: Vec<Grants> = pins::created().components.into_iter().map(|one| one.grants).collect();
-    grants[TOOLS as usize] = tools;
-    Input::Grants(grants)
+    with(TOOLS, tools)
 }
 
 fn narrowed(from: Grants, to: Grants) -> Vec<Fact> {
-    vec![GrantsNarrowed { component: TOOLS, from, to }.into()]
+    vec![GrantsChanged { component: TOOLS, from, to, why: GrantsWhy::Rules, by: None }.into()]
 }
 
 #[test]
@@ -82,7 +92,7 @@ fn nothing_is_granted_beyond_the_pin_or_beyond_what_is_asked() {
     put(&mut session, Input::Create(Box::new(created(rw.clone(), ro.clone()))));
     let refused = decide(&session, now(rw)).unwrap_err();
     assert!(refused.to_string().contains("never use more than what was pinned"), "{refused}");
-    let refused = decide(&session, Input::Grants(vec![ro])).unwrap_err();
+    let refused = decide(&session, Input::Grants(vec![in_force(ro)])).unwrap_err();
     assert!(refused.to_string().contains("every component"), "{refused}");
 }
 
@@ -97,7 +107,7 @@ fn a_journal_that_widens_or_skips_is_corrupt() {
         (TOOLS, rw, none, "it starts from other grants than were in force"),
     ] {
         let terms = Seal { epoch: 1, at: Timestamp(1), salt: [0; 16] };
-        let fact = GrantsNarrowed { component, from, to };
+        let fact = GrantsChanged { component, from, to, why: GrantsWhy::Rules, by: None };
         let draft = rewake_core::entry::Draft::system(Default::default(), fact);
         let (entry, _) = seal(&pins::session(), session.head, terms, draft).unwrap();
         let error = session.clone().apply(&entry).unwrap_err();
@@ -117,8 +127,7 @@ fn in_step(pinned: &[&str], now: &[&str]) -> Bench {
     let pins = bench.session.created.as_mut().expect("it is created");
     let harness = &mut pins.components[0];
     (harness.asks, harness.grants) = (models(pinned), models(pinned));
-    let input = Input::Grants(vec![models(now), Grants::default(), Grants::default()]);
-    bench.add_all(decide(&bench.session, input).unwrap().entries).unwrap();
+    bench.add_all(decide(&bench.session, with(0, models(now))).unwrap().entries).unwrap();
     bench
 }
 
@@ -165,8 +174,7 @@ fn a_model_is_asked_only_if_it_is_the_session_s_or_granted() {
 fn a_grant_that_is_gone_ends_a_call_of_a_model() {
     let mut bench = in_step(&["fast"], &["fast"]);
     let start = bench.record(USE, asked("fast", 600)).unwrap();
-    let none = vec![Grants::default(); 3];
-    bench.add_all(decide(&bench.session, Input::Grants(none)).unwrap().entries).unwrap();
+    bench.add_all(decide(&bench.session, with(0, Grants::default())).unwrap().entries).unwrap();
     bench.add(STEP, StepRerun { again: 1 }).unwrap();
     let cost = Usd::from_nanos(600);
     let again = CallRetried { start, n: 1, why: None, cost, reserved: cost };

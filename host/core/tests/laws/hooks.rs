@@ -24,7 +24,15 @@ const ADDED: u32 = 5;
 pub(crate) fn with(mut bench: Bench, event: HookEvent) -> Bench {
     let created = bench.session.created.as_mut().expect("it is created");
     let (matcher, on_error) = (String::new(), OnError::Deny);
-    created.hooks.push(HookPin { component: 2, event, matcher, on_error, timeout_ms: 1, rewrites: false });
+    created.hooks.push(HookPin {
+        component: 2,
+        event,
+        matcher,
+        on_error,
+        timeout_ms: 1,
+        rewrites: false,
+        operator: false,
+    });
     bench.session.load.stepped = true;
     bench
 }

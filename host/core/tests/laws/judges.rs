@@ -39,7 +39,15 @@ fn requested(hooks: &[u32], after: &[u32]) -> Bench {
         (HookEvent::PostToolUseFailure, false),
     ] {
         let (matcher, on_error) = (String::new(), OnError::Deny);
-        pins.push(HookPin { component: 2, event, matcher, on_error, timeout_ms: 1, rewrites });
+        pins.push(HookPin {
+            component: 2,
+            event,
+            matcher,
+            on_error,
+            timeout_ms: 1,
+            rewrites,
+            operator: false,
+        });
     }
     bench.record(USE, request(hooks, after)).unwrap();
     bench

@@ -125,5 +125,13 @@ fn tool(name: &str, effect: Effect) -> ToolPin {
 }
 
 fn hook(event: HookEvent, matcher: &str, on_error: OnError) -> HookPin {
-    HookPin { component: 2, event, matcher: matcher.into(), on_error, timeout_ms: 2_000, rewrites: false }
+    HookPin {
+        component: 2,
+        event,
+        matcher: matcher.into(),
+        on_error,
+        timeout_ms: 2_000,
+        rewrites: false,
+        operator: false,
+    }
 }

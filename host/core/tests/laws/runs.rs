@@ -128,7 +128,7 @@ fn the_random_runs_reach_what_they_are_to_try() {
         "http.lost",
         "snapshot.taken",
         "snapshot.rejected",
-        "grants.narrowed",
+        "grants.changed",
         "session.labelled",
         "budget.changed",
     ];

@@ -24,6 +24,7 @@ use rewake_core::ids::Digest;
 use rewake_core::limits::JournalLimits;
 use rewake_egress::CertificateDer;
 
+use crate::grants::{Vouched, of_session};
 use crate::limits::CompileLimits;
 use rewake_core::grant::HostPattern;
 use rewake_egress::{HttpLimits, Secret, Secrets, authorities};
@@ -59,6 +60,10 @@ pub struct Rules {
     pub models: BTreeMap<String, Model>,
     /// Authorities that are trusted beside those that are built in. Read when the host is opened.
     pub ca_file: Option<CaFile>,
+    /// The trust key, where several machines share one.
+    pub trust_key: Option<PathBuf>,
+    /// The file is there and is not used, because this machine does not know its data folder.
+    pub is_ignored: bool,
     /// What is unsafe about the file, for anyone who can change that.
     pub warnings: Vec<String>,
 }
@@ -116,6 +121,8 @@ impl std::str::FromStr for AllowedAsk {
 pub struct OperatorHook {
     /// The bundle that has it.
     pub bundle: HookBundle,
+    /// The digest that the bundle must have. Without one, a bundle that is named is the one that is installed.
+    pub digest: Option<Digest>,
     /// Its component.
     pub component: String,
     span: Range<usize>,
@@ -126,7 +133,8 @@ pub struct OperatorHook {
 pub enum HookBundle {
     /// In this folder.
     Path(PathBuf),
-    /// Among the bundles of the session, under this name. A session without it runs without the hook.
+    /// Among the bundles of the session, under this name: the one with the rule's digest, else the installed one. A
+    /// session without a bundle of the name runs without the hook.
     Named(String),
 }
 
@@ -261,6 +269,8 @@ impl Rules {
             limits: Limits::default(),
             models: BTreeMap::new(),
             ca_file: None,
+            trust_key: None,
+            is_ignored: false,
             warnings: Vec::new(),
         }
     }
@@ -303,12 +313,12 @@ impl Rules {
 
     /// Whether a session with these pins runs by them as by others: with the same grants, the same directories
     /// behind them, the same models, and the same values of configuration.
-    pub fn is_same_for(&self, created: &Created, other: &Rules) -> bool {
+    pub fn is_same_for(&self, created: &Created, vouched: &Vouched, other: &Rules) -> bool {
         let values = |rules: &Rules, bundle: &str| -> Vec<(String, From)> {
             let settings = rules.config.get(bundle).into_iter().flatten();
             settings.map(|(key, setting)| (key.clone(), setting.from.clone())).collect()
         };
-        crate::grants::of_session(self, created) == crate::grants::of_session(other, created)
+        of_session(self, created, vouched) == of_session(other, created, vouched)
             && self.dirs == other.dirs
             && self.models == other.models
             && created.bundles.iter().all(|pin| values(self, &pin.name) == values(other, &pin.name))

@@ -37,9 +37,9 @@ pub(super) fn rules(text: &str, file: &Path) -> Result<Rules, Error> {
         let parts = root(&document.root(table.get_ref()), folder);
         document.finish(Some(parts))?
     };
-    let Parts { dirs, allow, config, hooks, limits, models, ca_file } = parsed;
-    let (file, warnings) = (file.to_owned(), Vec::new());
-    Ok(Rules { file, source, dirs, allow, config, hooks, limits, models, ca_file, warnings })
+    let Parts { dirs, allow, config, hooks, limits, models, ca_file, trust_key } = parsed;
+    let none = Rules::none(file.to_owned());
+    Ok(Rules { source, dirs, allow, config, hooks, limits, models, ca_file, trust_key, ..none })
 }
 
 /// What stands behind the first `=` of each line; all of a line that has none and is no table's head; and all that
@@ -97,6 +97,7 @@ struct Parts {
     limits: Limits,
     models: BTreeMap<String, Model>,
     ca_file: Option<CaFile>,
+    trust_key: Option<PathBuf>,
 }
 
 fn root(fields: &Fields<'_>, folder: &Path) -> Parts {
@@ -107,8 +108,16 @@ fn root(fields: &Fields<'_>, folder: &Path) -> Parts {
     let limits = fields.table("limits").map(limits).unwrap_or_default();
     let models = fields.table("models").map(|table| models(&table, folder)).unwrap_or_default();
     let ca_file = fields.table("egress").and_then(|table| egress(&table, folder));
+    let trust_key = fields.table("trust").and_then(|table| trust(&table, folder));
     fields.refuse_unknown(|_| None);
-    Parts { dirs, allow, config, hooks, limits, models, ca_file }
+    Parts { dirs, allow, config, hooks, limits, models, ca_file, trust_key }
+}
+
+fn trust(fields: &Fields<'_>, folder: &Path) -> Option<PathBuf> {
+    fields.require("key_file", "\"/etc/rewake/trust.key\"");
+    let file = fields.parsed("key_file", "a string", |text| place(text, folder));
+    fields.refuse_unknown(|_| None);
+    file.map(Spanned::into_inner)
 }
 
 fn egress(fields: &Fields<'_>, folder: &Path) -> Option<CaFile> {
@@ -272,9 +281,10 @@ fn hook(fields: Fields<'_>, folder: &Path) -> Option<OperatorHook> {
     fields.require("component", "\"guard\"");
     let bundle = fields.parsed("bundle", "a string", |text| hook_bundle(text, folder));
     let component = fields.parsed("component", "a component's name", component_name);
+    let digest = fields.parsed("digest", "a string", digest).map(Spanned::into_inner);
     fields.refuse_unknown(|_| None);
     let span = fields.span();
-    Some(OperatorHook { bundle: bundle?.into_inner(), component: component?.into_inner(), span })
+    Some(OperatorHook { bundle: bundle?.into_inner(), digest, component: component?.into_inner(), span })
 }
 
 fn hook_bundle(text: &str, folder: &Path) -> Result<HookBundle, Invalid> {

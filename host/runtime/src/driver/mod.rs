@@ -142,7 +142,7 @@ impl Driver {
     pub(crate) async fn drive(options: Options) -> (DriverExit, LeaseState, mpsc::Receiver<UnloadRequest>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
         let Options { followers, wake, requests, unloading, snapshot_entries, .. } = options;
-        let Folded { session, snapshot_seq, folded, rejected } = folded;
+        let Folded { session, snapshot_seq, folded, rejected, .. } = folded;
         let load = LoadInput {
             host: lease.host.clone(),
             host_version: HOST_VERSION.to_owned(),
@@ -196,8 +196,8 @@ impl Driver {
         }
         let loaded = self.ledger.decide(Input::Load(load))?;
         self.ledger.stage(loaded.entries)?;
-        let narrowed = self.ledger.decide(Input::Grants(self.cx.grants.clone()))?;
-        self.ledger.stage(narrowed.entries)?;
+        let changed = self.ledger.decide(Input::Grants(self.cx.grants.clone()))?;
+        self.ledger.stage(changed.entries)?;
         let mut due = true;
         let mut next_check = pin!(sleep(CHECK_INTERVAL));
         loop {
@@ -258,7 +258,8 @@ impl Driver {
         }
         self.keeper.check()?;
         if let Some(rules) = self.watch.changed() {
-            self.rules_changed = !rules.is_same_for(self.ledger.session.pins(), &self.cx.rules);
+            self.rules_changed =
+                !rules.is_same_for(self.ledger.session.pins(), &self.cx.vouched, &self.cx.rules);
         }
         self.followers.tidy();
         next.reset(Instant::now() + pause);

@@ -12,7 +12,7 @@ use rewake_core::session::Session;
 use rewake_store::{self as store, Projection};
 
 use super::install::kept;
-use super::{Host, HostError, Made, ulid};
+use super::{Host, HostError, Made, trust, ulid};
 use crate::PROJECT;
 use crate::plan::{self, NewSession, Plan};
 use rewake_policy::config::Rules;
@@ -44,6 +44,8 @@ impl Host {
             }
             self.note_baseline(&id, new.workspace.as_deref()).await?;
             workspace::keep(&inner.data, &id)?;
+            let entry = records.first().map(|record| record.hash).unwrap_or_default();
+            let vouchers = trust::vouch_for(&inner.rules.trust(&rules), &id, &entry, &created)?;
             let new = store::NewSession {
                 session: id.clone(),
                 project: PROJECT.to_owned(),
@@ -51,6 +53,7 @@ impl Host {
                 records,
                 projection,
                 bundles: created.bundles.iter().map(|bundle| bundle.digest).collect(),
+                vouchers,
             };
             inner.store.create(new).await?;
             Ok(Made { id: id.clone(), created, copied })
@@ -60,7 +63,8 @@ impl Host {
 
     pub(super) async fn plan(&self, rules: &Rules, new: &NewSession) -> Result<Plan, HostError> {
         let set = self.gather(new).await?;
-        let plan = plan::plan(&self.0.components, rules, new, &set).await?;
+        let installed = self.installed().await?;
+        let plan = plan::plan(&self.0.components, rules, new, &set, &installed).await?;
         self.warn(&plan.warnings);
         Ok(plan)
     }

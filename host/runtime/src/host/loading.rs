@@ -14,7 +14,7 @@ use tokio::sync::{Notify, broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::{Host, HostError};
+use super::{Host, HostError, trust};
 use crate::HOST_VERSION;
 use crate::context::SessionContext;
 use crate::driver::{Driver, DriverExit, LeaseState, Options, ReloadReason, corrupt_fault, stored_fault};
@@ -24,9 +24,8 @@ use crate::live::{Followers, Live, UnloadReason};
 use crate::load::{self, Folded, Unreadable};
 use crate::loaded::{Loaded, UnloadRequest};
 use crate::plan;
-use rewake_bundle::Bundle;
 use rewake_policy::config::{Rules, Watch};
-use rewake_policy::grants;
+use rewake_policy::grants::{self, Vouched};
 use rewake_sandbox::mounts::{self, Volumes};
 use rewake_sandbox::workspace;
 
@@ -257,7 +256,10 @@ impl Host {
         let created = folded.session.pins().clone();
         let watch = Watch::of(&self.0.rules);
         let source = folded.session.load.next();
-        let cx = self.context(id, created, source, self.rules()?).await?;
+        let rules = self.rules()?;
+        let (store, key) = (self.0.store.as_ref(), self.0.rules.trust(&rules));
+        let vouched = trust::vouched(store, &key, id, &folded.pinned_by, &created).await?;
+        let cx = self.context(id, created, source, rules, vouched).await?;
         let held = cx.clone();
         let cleared = tokio::task::spawn_blocking(move || held.volumes.clear(&held.id)).await;
         cleared.map_err(|error| HostError::Machine(error.to_string()))?;
@@ -279,28 +281,20 @@ impl Host {
         created: Created,
         source: Source,
         rules: Rules,
+        vouched: Vouched,
     ) -> Result<Arc<SessionContext>, HostError> {
         let inner = &self.0;
         for pin in &created.bundles {
             let used = created.components.iter().filter(|component| component.bundle == pin.name);
             let missing: Vec<_> =
                 used.filter(|pin| inner.components.get(pin.digest, pin.kind).is_none()).collect();
-            if missing.is_empty() {
-                continue;
-            }
-            let Some(kept) = inner.store.bundle(&pin.digest).await? else {
-                let what =
-                    format!("bundle {} {} ({}) is not in this store", pin.name, pin.version, pin.digest);
-                return Err(HostError::Machine(what));
+            // Rules allow a bundle by its digest: this machine has to see that the pins are of that bundle.
+            let is_foreign = rules.allowed(&pin.name, &pin.digest).is_some() && !vouched.covers(&pin.digest);
+            let bundle = match (is_foreign, missing.is_empty()) {
+                (true, _) => self.check_pins(&created, pin).await?,
+                (false, true) => continue,
+                (false, false) => self.pinned_bundle(pin).await?,
             };
-            let files = kept.files.into_iter().map(|(path, bytes)| (path, bytes.into())).collect();
-            let bundle = Bundle::from_files(files).map_err(|error| {
-                let what = format!(
-                    "bundle {} {} ({}) is damaged in this store; take the data folder from a copy: {error}",
-                    pin.name, pin.version, pin.digest
-                );
-                HostError::Machine(what)
-            })?;
             for component in missing {
                 match bundle.component(&component.name).filter(|found| found.digest == component.digest) {
                     Some(found) => plan::ready(&inner.components, &bundle, found).await?,
@@ -312,7 +306,7 @@ impl Host {
                 }
             }
         }
-        let grants = grants::of_session(&rules, &created);
+        let grants = grants::of_session(&rules, &created, &vouched);
         let volumes = self.volumes(id, &created, &rules).await?;
         Ok(Arc::new(SessionContext {
             id: id.clone(),
@@ -320,6 +314,7 @@ impl Host {
             matchers: hooks::matchers(&created),
             created: grants::narrow(created, &grants),
             grants,
+            vouched,
             volumes,
             rules: Arc::new(rules),
             components: inner.components.clone(),
@@ -338,8 +333,9 @@ impl Host {
         let inner = &self.0;
         let mut bundles = BTreeMap::new();
         for (name, digest) in mounts::bundles_seen(created) {
-            let kept = inner.store.bundle(&digest).await?;
-            let files = kept.map(|kept| kept.files.into_iter().collect()).unwrap_or_default();
+            let Some(pin) = created.bundles.iter().find(|pin| pin.digest == digest) else { continue };
+            let bundle = self.pinned_bundle(pin).await?;
+            let files = bundle.files().map(|(path, bytes)| (path.to_owned(), bytes.to_vec())).collect();
             let cache = inner.cache.clone();
             let laid_out = tokio::task::spawn_blocking(move || mounts::lay_out(&cache, digest, &files)).await;
             let volume = laid_out

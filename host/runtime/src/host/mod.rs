@@ -8,6 +8,7 @@ mod install;
 mod loading;
 mod read;
 pub mod standalone;
+mod trust;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use tracing::warn;
 pub use self::importing::Import;
 pub use self::install::{Candidate, catalogue, complete, find, gather};
 pub use self::read::{Standing, events, pins, standing, verify};
+pub use self::trust::{Granted, Unvouched, granted};
 use crate::driver::corrupt_fault;
 use crate::load::{self, Unreadable};
 use crate::loaded::Loaded;
@@ -36,6 +38,8 @@ pub use rewake_egress::Mock as HttpMock;
 use rewake_egress::{Egress, HttpLimits};
 use rewake_models::Models;
 use rewake_policy::config::{Rules, RulesFile};
+use rewake_policy::grants::Vouched;
+use rewake_policy::trust::TrustKey;
 use rewake_sandbox::clock::{Clock, MachineClock};
 use rewake_sandbox::compiler::{CompileLimits, Compiler};
 use rewake_sandbox::components::Components;
@@ -53,6 +57,8 @@ pub struct Config {
     /// The operator's rules; none: `rewake.toml` in the data folder, if it is there. Read again whenever a
     /// session is made or loaded.
     pub rules: Option<PathBuf>,
+    /// The key that vouches for approvals; outside of the data folder and the cache.
+    pub trust: TrustKey,
     /// The program that compiles components, in a process of its own each: one that calls
     /// [`compile_for_parent`](rewake_sandbox::compiler::compile_for_parent). None: this process compiles, as tests
     /// do.
@@ -266,7 +272,8 @@ impl Host {
         let Some(created) = session.created.take() else {
             return Err(StoreError::NotFound(format!("session {id}")).into());
         };
-        let cx = self.context(id, *created, Source::Resume, Rules::none(PathBuf::new())).await?;
+        let (rules, vouched) = (Rules::none(PathBuf::new()), Vouched::default());
+        let cx = self.context(id, *created, Source::Resume, rules, vouched).await?;
         replay_check::replay(&cx, entries).await.map_err(HostError::Machine)
     }
 
@@ -285,7 +292,7 @@ impl Host {
 
 /// The operator's rules, and what they say now.
 fn read_rules(config: &Config) -> Result<(RulesFile, Rules), HostError> {
-    let rules = RulesFile::new(config.rules.as_deref(), &config.data, &config.cache);
+    let rules = RulesFile::new(config.rules.as_deref(), &config.data, &config.cache, &config.trust);
     let read = rules.read().map_err(HostError::Rules)?;
     Ok((rules, read))
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rewake_bindings::types::ToolUse;
+use rewake_core::decide::InForce;
 use rewake_core::entry::Place;
-use rewake_core::fact::{HookPin, LogLines, Source, ToolCompleted, ToolPin};
+use rewake_core::fact::{ComponentPin, GrantsWhy, HookPin, LogLines, Source, ToolCompleted, ToolPin};
 use rewake_core::ids::SessionId;
 use rewake_store::Store;
 
@@ -20,7 +21,7 @@ use crate::workbench::Workbench;
 use crate::{calls, plan};
 use rewake_bundle::Bundle;
 use rewake_policy::config::{Allow, AllowedAsk};
-use rewake_policy::grants::Asked;
+use rewake_policy::grants::{Asked, Vouched};
 use rewake_sandbox::clock::{Clock, MachineClock};
 pub use rewake_sandbox::guest::Used;
 use rewake_sandbox::mounts::{self, Volumes};
@@ -127,7 +128,12 @@ impl Host {
             bundles.insert(name.to_owned(), Arc::new(volume));
         }
         let volumes = Volumes::over(workspace.to_owned(), &inner.data, &id, &rules, bundles);
-        let grants = plan.created.components.iter().map(|component| component.grants.clone()).collect();
+        let in_force = |component: &ComponentPin| InForce {
+            grants: component.grants.clone(),
+            why: GrantsWhy::Rules,
+            by: None,
+        };
+        let grants = plan.created.components.iter().map(in_force).collect();
         let scratch = inner.data.join("scratch").join(id.as_str());
         let cx = Arc::new(SessionContext {
             id,
@@ -141,6 +147,7 @@ impl Host {
             clock: inner.clock.clone(),
             volumes,
             grants,
+            vouched: Vouched::default(),
             rules: Arc::new(rules),
             running: Arc::default(),
             deadline: Arc::default(),

@@ -84,6 +84,7 @@ impl Call for Fetch {
         Ok(match self.judged(recorder, place, recorded).await? {
             Ok(started) => Draft::agent(place, started).into(),
             Err(failure) => {
+                let failure = self.with_remedy(failure);
                 let (request, (outcome, _)) = (Some(self.wanted.clone()), outcome_of(Err(failure)));
                 Draft::system(place, HttpCompleted { start: None, request, outcome, ms: 0 }).into()
             }
@@ -143,6 +144,14 @@ fn lost(start: &Entry, why: Lost, refused: Option<&HttpFailure>) -> Draft {
 }
 
 impl Fetch {
+    /// A refusal, with how the operator approves again, if only that is missing.
+    fn with_remedy(&self, failure: HttpFailure) -> HttpFailure {
+        match (failure, self.cx.approve_again(self.cx.harness())) {
+            (HttpFailure::Denied(why), Some(again)) => HttpFailure::Denied(format!("{why}. {again}")),
+            (failure, _) => failure,
+        }
+    }
+
     /// The request as it was started: a hook may have replaced the URL.
     fn as_started(&self, start: &Entry) -> HttpCall {
         match &start.fact {

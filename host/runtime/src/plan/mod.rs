@@ -28,6 +28,7 @@ use rewake_policy::grants::{self, Asked};
 use rewake_sandbox::components::Components;
 use rewake_sandbox::convert::effect_in;
 use rewake_sandbox::guest;
+use rewake_store::Installed;
 pub(crate) use standalone::plan as standalone;
 
 /// Bytes of a tool's description.
@@ -145,6 +146,7 @@ pub(crate) async fn plan(
     rules: &Rules,
     new: &NewSession,
     set: &BundleSet,
+    installed: &[Installed],
 ) -> Result<Plan, PlanError> {
     let bytes_max = components.component_bytes_max();
     let operators = operators::load(rules, set, bytes_max)?;
@@ -161,7 +163,7 @@ pub(crate) async fn plan(
         tools.push(tool_pin(&one.name, component, &pins.components[component as usize], offered));
     }
     let mut hooks = Vec::new();
-    let firsts = operators::hooks(rules, set, &operators)?;
+    let firsts = operators::hooks(rules, set, &operators, installed)?;
     let is_first = |one: &(&Bundle, &Component)| {
         firsts
             .iter()
@@ -170,7 +172,7 @@ pub(crate) async fn plan(
     let others = set.components(PluginKind::Hook).filter(|one| !is_first(one));
     for (bundle, component) in firsts.iter().copied().chain(others) {
         let index = pins.component(bundle, component)?;
-        hooks.extend(hook_pins(bundle, component, index)?);
+        hooks.extend(hook_pins(bundle, component, index, is_first(&(bundle, component)))?);
         if hooks.len() > HOOKS_MAX {
             let what = format!("a session has at most {HOOKS_MAX} hooks, and with these there are more");
             return Err(PlanError::NotHere { bundle: bundle.name().as_str().to_owned(), what });
@@ -409,7 +411,12 @@ fn tool_pin(name: &str, index: u32, component: &ComponentPin, offered: &Offered<
     }
 }
 
-fn hook_pins(bundle: &Bundle, component: &Component, index: u32) -> Result<Vec<HookPin>, PlanError> {
+fn hook_pins(
+    bundle: &Bundle,
+    component: &Component,
+    index: u32,
+    operator: bool,
+) -> Result<Vec<HookPin>, PlanError> {
     let mut pins = Vec::new();
     for on in &component.declared.on {
         // The manifest's reader says so with the line; a bundle of an older store may still hold one.
@@ -428,6 +435,7 @@ fn hook_pins(bundle: &Bundle, component: &Component, index: u32) -> Result<Vec<H
             on_error: on.on_error,
             timeout_ms: u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX),
             rewrites: on.rewrites,
+            operator,
         });
     }
     Ok(pins)

@@ -37,7 +37,7 @@ pub(crate) async fn plan(
         let index = pins.component(bundle, component)?;
         if component.kind() == PluginKind::Hook {
             ready(components, bundle, component).await?;
-            hooks.extend(hook_pins(bundle, component, index)?);
+            hooks.extend(hook_pins(bundle, component, index, false)?);
             continue;
         }
         let pin = &pins.components[index as usize];

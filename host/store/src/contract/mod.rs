@@ -8,6 +8,7 @@ mod installed;
 mod journal;
 mod leases;
 pub(crate) mod tale;
+mod vouchers;
 
 use rewake_core::ids::{HostId, Timestamp};
 
@@ -42,6 +43,7 @@ pub(crate) async fn check(store: &dyn Store) {
     bulk::bundles(store).await;
     installed::names_and_versions(store).await;
     installed::what_goes_and_what_stays(store).await;
+    vouchers::are_added(store).await;
 }
 
 /// The failures that a store in memory can be told to have.

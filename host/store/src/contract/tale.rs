@@ -53,6 +53,7 @@ impl Tale {
             records: self.first.clone(),
             projection: self.projection.clone(),
             bundles: vec![],
+            vouchers: vec![],
         }
     }
 

@@ -8,7 +8,7 @@ use rewake_core::command::{Command, Row, Target};
 use rewake_core::ids::{Digest, Head, HostId, SessionId, Timestamp};
 use rewake_wire::{Fault, Sender, SessionSummary, Status};
 
-use crate::ports::{Append, Lease, NewSession, Projection, SavedState, Snapshot};
+use crate::ports::{Append, Lease, NewSession, Projection, SavedState, Snapshot, Voucher};
 use crate::{Position, Result, StoreError, checks};
 
 /// One session.
@@ -24,6 +24,7 @@ pub(super) struct Kept {
     pub(super) snapshots: BTreeMap<u64, Snapshot>,
     pub(super) states: BTreeMap<Digest, SavedState>,
     pub(super) fault: Option<Fault>,
+    pub(super) vouchers: Vec<Voucher>,
     projection: Projection,
     /// The bundles that it names.
     bundles: Vec<Digest>,
@@ -48,9 +49,16 @@ impl Kept {
             snapshots: BTreeMap::new(),
             states: BTreeMap::new(),
             fault: None,
+            vouchers: new.vouchers,
             projection: new.projection,
             bundles: new.bundles,
         }
+    }
+
+    /// Adds vouchers that are not there.
+    pub(super) fn vouch(&mut self, vouchers: Vec<Voucher>) {
+        let new: Vec<_> = vouchers.into_iter().filter(|one| !self.vouchers.contains(one)).collect();
+        self.vouchers.extend(new);
     }
 
     /// Whether it names a bundle.

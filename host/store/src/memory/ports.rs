@@ -10,7 +10,7 @@ use super::MemoryStore;
 use super::kept::Kept;
 use crate::ports::{
     Answer, Append, Arrivals, Blobs, Bundle, BundleName, Bundles, Inbox, Journal, Lease, Leases, NewSession,
-    SavedState, Sessions, Snapshot, Snapshots, States, Store,
+    SavedState, Sessions, Snapshot, Snapshots, States, Store, VOUCHERS_MAX, Voucher, Vouchers,
 };
 use crate::{Position, Result, StoreError, checks};
 
@@ -243,6 +243,20 @@ impl Bundles for MemoryStore {
 
     fn list_bundles(&self) -> Answer<'_, Vec<BundleName>> {
         answer(Ok(self.lock().bundles.iter().rev().map(|(name, _)| name.clone()).collect()))
+    }
+}
+
+impl Vouchers for MemoryStore {
+    fn vouch<'a>(&'a self, session: &'a SessionId, vouchers: Vec<Voucher>) -> Answer<'a, ()> {
+        answer(self.lock().session_mut(session).map(|kept| kept.vouch(vouchers)))
+    }
+
+    fn vouchers<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Voucher>> {
+        answer(
+            self.lock()
+                .session(session)
+                .map(|kept| kept.vouchers.iter().take(VOUCHERS_MAX).cloned().collect()),
+        )
     }
 }
 

@@ -8,6 +8,7 @@ use rewake_wire::Status;
 use super::Answer;
 use super::blobs::Blob;
 use super::snapshots::SavedState;
+use super::vouchers::Voucher;
 
 /// The record of what happened, one writer a session.
 pub trait Journal {
@@ -54,6 +55,8 @@ pub struct NewSession {
     pub projection: Projection,
     /// The bundles it is pinned to.
     pub bundles: Vec<Digest>,
+    /// What this machine's trust key says about its grants.
+    pub vouchers: Vec<Voucher>,
 }
 
 /// What one transaction adds to a session.

@@ -11,6 +11,7 @@ mod journal;
 mod leases;
 mod sessions;
 mod snapshots;
+mod vouchers;
 
 use futures_util::future::BoxFuture;
 use rewake_core::ids::Timestamp;
@@ -23,13 +24,27 @@ pub use journal::{Append, Journal, NewSession, Projection};
 pub use leases::{Lease, Leases};
 pub use sessions::Sessions;
 pub use snapshots::{SavedState, Snapshot, Snapshots, States};
+pub(crate) use vouchers::VOUCHERS_MAX;
+pub use vouchers::{Voucher, Vouchers};
 
 /// What a port's method returns.
 pub type Answer<'a, T> = BoxFuture<'a, crate::Result<T>>;
 
 /// All ports of one store.
 pub trait Store:
-    Journal + Inbox + Leases + Snapshots + States + Blobs + Bundles + Installs + Sessions + Send + Sync + 'static
+    Journal
+    + Inbox
+    + Leases
+    + Snapshots
+    + States
+    + Blobs
+    + Bundles
+    + Installs
+    + Sessions
+    + Vouchers
+    + Send
+    + Sync
+    + 'static
 {
     /// The store's clock: the one by which leases end and entries are dated.
     fn now(&self) -> Timestamp;

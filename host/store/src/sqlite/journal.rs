@@ -10,8 +10,8 @@ use super::append::{Appending, Rows};
 use super::job::{Operation, Stop};
 use super::shared::Keys;
 use super::texts::{Stored, too_long};
-use super::{SqliteStore, now};
-use crate::ports::{Answer, Append, Journal, NewSession};
+use super::{SqliteStore, now, vouchers};
+use crate::ports::{Answer, Append, Journal, NewSession, Voucher};
 use crate::{StoreError, checks};
 
 /// Payload bytes of one reading, unless its first record has more.
@@ -111,6 +111,7 @@ fn record(connection: &Connection, project: i64, session: &SessionId, row: &Row<
 struct Create {
     project: String,
     bundles: Vec<Digest>,
+    vouchers: Vec<Voucher>,
     rows: Rows,
 }
 
@@ -127,7 +128,8 @@ impl Create {
             blobs: vec![],
             projection: new.projection,
         };
-        Create { project: new.project, bundles: new.bundles, rows: Rows::new(append, head) }
+        let rows = Rows::new(append, head);
+        Create { project: new.project, bundles: new.bundles, vouchers: new.vouchers, rows }
     }
 
     fn bundles(&self, connection: &Connection) -> Result<Vec<i64>, Stop> {
@@ -182,6 +184,7 @@ impl Operation for Create {
                 )?
                 .execute([keys.session, bundle])?;
         }
+        vouchers::insert(connection, keys.session, &self.vouchers)?;
         self.rows.write(connection, keys)?;
         Ok(keys)
     }

@@ -22,6 +22,7 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod vouchers;
 mod writer;
 
 use std::path::Path;

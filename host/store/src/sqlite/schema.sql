@@ -192,6 +192,16 @@ CREATE TABLE leases (
     expires_at INTEGER NOT NULL
 ) STRICT;
 
+-- Which machine's trust key vouches for what is granted to a bundle of a session (ADR 18). Rows are evidence only with
+-- the key, and rows of other keys are left alone.
+CREATE TABLE vouchers (
+    session INTEGER NOT NULL REFERENCES sessions (id),
+    bundle BLOB NOT NULL CHECK (length(bundle) = 32),
+    mac BLOB NOT NULL CHECK (length(mac) = 32),
+    approved_by TEXT NOT NULL,
+    PRIMARY KEY (session, bundle, mac)
+) STRICT, WITHOUT ROWID;
+
 -- Why a session takes no step here.
 CREATE TABLE faults (
     session INTEGER PRIMARY KEY REFERENCES sessions (id),

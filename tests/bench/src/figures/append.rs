@@ -84,6 +84,7 @@ impl Chain {
             records: vec![self.record()?],
             projection: self.projection.clone(),
             bundles: vec![],
+            vouchers: vec![],
         })
     }
 

@@ -109,6 +109,7 @@ pub(crate) async fn loaded(places: &Places, data: PathBuf, count: usize) -> Resu
         cache: places.cache.clone(),
         snapshot_entries: SNAPSHOT_ENTRIES,
         rules: None,
+        trust: places.trust(),
         compiler: None,
         compile: CompileLimits::default(),
         mocks: None,

@@ -88,6 +88,7 @@ impl Pair {
             }
         }
         forge::create(self.second.store.as_ref(), id, drafts).await;
+        self.second.own().approve(id, None, "ann").await.expect("approved");
         std::fs::create_dir(self.workspace(id)).expect("a workspace");
     }
 

@@ -42,6 +42,7 @@ pub fn allowances(file: &Path) -> Result<Vec<Allow>, Error> {
         (rules.hooks.is_empty(), "hook"),
         (rules.limits == Limits::default(), "limits"),
         (rules.models.is_empty(), "models"),
+        (rules.trust_key.is_none(), "trust"),
     ];
     match others.iter().find(|(is_empty, _)| !is_empty) {
         None => Ok(rules.allow),

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use rewake_core::grant::Access;
 use tracing::warn;
 
+use crate::trust::{KEY_VARIABLE, TrustKey};
+
 use super::{From, HookBundle, KeySource, RULES_FILE, Rules, value};
 use rewake_toml::Error;
 
@@ -30,6 +32,10 @@ pub struct RulesFile {
     named: Option<PathBuf>,
     data: PathBuf,
     cache: PathBuf,
+    trust: TrustKey,
+    /// The data folder is the usual one of this user and no session was ever kept in it, so that its rules are
+    /// theirs.
+    is_fresh: bool,
 }
 
 /// Looks whether the file has changed since it was read.
@@ -64,25 +70,88 @@ impl Watch {
 impl RulesFile {
     /// The named file, else the one in the data folder. `cache` is the folder of compiled components, with
     /// the key that vouches for them.
-    pub fn new(named: Option<&Path>, data: &Path, cache: &Path) -> RulesFile {
+    pub fn new(named: Option<&Path>, data: &Path, cache: &Path, trust: &TrustKey) -> RulesFile {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        RulesFile { named: named.map(absolute), data: absolute(data), cache: absolute(cache) }
+        let (data, cache) = (absolute(data), absolute(cache));
+        RulesFile { named: named.map(absolute), data, cache, trust: trust.clone(), is_fresh: false }
+    }
+
+    /// Whether the data folder is the usual one of this user and no session was ever kept in it.
+    #[must_use]
+    pub fn fresh(self, is_fresh: bool) -> RulesFile {
+        RulesFile { is_fresh, ..self }
     }
 
     /// Reads the rules: of the named file, which must be there; else of the one in the data folder, if it
-    /// is there.
+    /// is there and this machine knows the folder.
     ///
     /// # Errors
-    /// With everything that is wrong with the file.
+    /// With everything that is wrong with the file; and if the trust key is not as it must be.
     pub fn read(&self) -> Result<Rules, Error> {
+        let rules = self.read_file()?;
+        self.keep_key_apart(&rules)?;
+        Ok(rules)
+    }
+
+    fn read_file(&self) -> Result<Rules, Error> {
         let file = self.path();
-        if self.named.is_none() && std::fs::symlink_metadata(&file).is_err() {
-            let warnings = folder_warning(&file).into_iter().collect();
-            return Ok(Rules { warnings, ..Rules::none(file) });
+        if self.named.is_none() {
+            let none = |warning: Option<String>| Rules {
+                warnings: warning.into_iter().collect(),
+                ..Rules::none(file.clone())
+            };
+            if std::fs::symlink_metadata(&file).is_err() {
+                return Ok(none(folder_warning(&file)));
+            }
+            if !self.is_fresh && !self.trust.knows(&self.data)? {
+                return Ok(Rules { is_ignored: true, ..none(Some(self.unknown(&file))) });
+            }
         }
         let rules = load(&file)?;
+        if self.named.is_none() && rules.trust_key.is_some() {
+            let message = "rules in a data folder cannot name the trust key that they are checked with";
+            let help = format!("name this file with --config, or the key with {KEY_VARIABLE}");
+            return Err(Error::whole_file(file.display().to_string(), message, Some(help)));
+        }
         self.keep_apart(&rules)?;
         Ok(rules)
+    }
+
+    fn unknown(&self, file: &Path) -> String {
+        let file = file.display();
+        format!(
+            "the rules in {file} are not used, because this machine does not know their data folder: name them with \
+             --config {file}, or use them from now on with `rewake grant --rules`"
+        )
+    }
+
+    /// The trust key that vouches for the sessions of these rules.
+    pub fn trust(&self, rules: &Rules) -> TrustKey {
+        self.trust.clone().or(rules.trust_key.as_deref())
+    }
+
+    /// Has this machine know the data folder, if it holds no rules that may come from elsewhere.
+    ///
+    /// # Errors
+    /// If the trust key cannot be read or made.
+    pub fn know_new(&self) -> Result<(), Error> {
+        let has_rules = std::fs::symlink_metadata(self.data.join(RULES_FILE)).is_ok();
+        if has_rules && !self.is_fresh || self.trust.knows(&self.data)? {
+            return Ok(());
+        }
+        self.trust.read_or_make()?;
+        // Rules that are written later are then not used, and that is said.
+        let known = self.trust.know(&self.data);
+        let _ = known.inspect_err(|error| warn!("{error}"));
+        Ok(())
+    }
+
+    /// Has this machine know the data folder, whatever its rules say.
+    ///
+    /// # Errors
+    /// If the trust key cannot be read or made, or the folder cannot be written.
+    pub fn know(&self) -> Result<(), Error> {
+        self.trust.know(&self.data)
     }
 
     fn stamp(&self) -> Stamp {
@@ -103,12 +172,26 @@ impl RulesFile {
         self.named.clone().unwrap_or_else(|| self.data.join(RULES_FILE))
     }
 
+    /// The key that vouches for data must not come with it.
+    fn keep_key_apart(&self, rules: &Rules) -> Result<(), Error> {
+        let key = self.trust(rules);
+        let ours = [true_path(&self.data), true_path(&self.cache)];
+        let mut keys = key.file().into_iter().flat_map(true_paths);
+        let Some(path) = keys.find(|key| ours.iter().any(|ours| key.starts_with(ours))) else {
+            return Ok(());
+        };
+        let message = "the trust key is in the data folder or the cache, which may come from elsewhere";
+        let help = format!("name a file outside of them with {KEY_VARIABLE}");
+        Err(Error::whole_file(path.display().to_string(), message, Some(help)))
+    }
+
     /// No directory that bundles can ask for may lead to what they must not have or change: rules, secrets,
     /// operators' hooks, sessions' data, compiled components and their key, this process; and none that can be
     /// changed may hold another one, which could then be made to lead anywhere.
     fn keep_apart(&self, rules: &Rules) -> Result<(), Error> {
         let files = true_paths(&rules.file);
         let ours = [true_path(&self.data), true_path(&self.cache)];
+        let keys: Vec<PathBuf> = self.trust(rules).file().into_iter().flat_map(true_paths).collect();
         let dirs: Vec<(&str, PathBuf, Access)> =
             rules.dirs.iter().map(|(name, dir)| (name.as_str(), true_path(&dir.path), dir.access)).collect();
         for (name, dir, access) in &dirs {
@@ -119,6 +202,8 @@ impl RulesFile {
                 "to these rules".to_owned()
             } else if ours.iter().any(|ours| meets(ours)) {
                 "to Rewake's own data".to_owned()
+            } else if keys.iter().any(|key| key.starts_with(dir)) {
+                "to the key that vouches for approvals".to_owned()
             } else if dir.starts_with("/proc") {
                 "to Rewake's own memory and environment".to_owned()
             } else if let Some(secret) = secret_files(rules).find(|secret| secret.starts_with(dir)) {

@@ -28,7 +28,10 @@ impl Places {
     }
 
     fn file(&self, named: Option<&Path>) -> RulesFile {
-        RulesFile::new(named, &self.path("data"), &self.path("cache"))
+        let trust = TrustKey::in_state(Some(&self.path("state")));
+        let file = RulesFile::new(named, &self.path("data"), &self.path("cache"), &trust);
+        file.know_new().unwrap();
+        file
     }
 
     /// Reads a text as the rules in `rules.toml`.
@@ -181,4 +184,51 @@ fn a_change_is_seen_once() {
     assert!(watch.changed().is_none());
     fs::remove_file(&usual).unwrap();
     assert!(watch.changed().unwrap().dirs.is_empty());
+}
+
+/// `N-G1`: rules in a data folder that this machine does not know are not used, not even read, and a warning says how
+/// they are; those that a user wrote into the usual folder before its first use are theirs.
+#[test]
+fn rules_in_a_folder_that_is_not_known_are_not_used() {
+    let places = Places::new();
+    let usual = places.path("data").join(RULES_FILE);
+    fs::write(&usual, dir("x", &places.path("other"), "ro")).unwrap();
+    let file = |state: &str| {
+        let trust = TrustKey::in_state(Some(&places.path(state)));
+        RulesFile::new(None, &places.path("data"), &places.path("cache"), &trust)
+    };
+    for state in ["state", "another"] {
+        file(state).know_new().unwrap();
+        let rules = file(state).read().unwrap();
+        assert!(rules.is_ignored && rules.dirs.is_empty());
+        let warning = rules.warnings.join("");
+        assert!(warning.contains(&format!("--config {}", usual.display())), "{warning}");
+    }
+    assert_eq!(file("state").fresh(true).read().unwrap().dirs.len(), 1);
+    file("state").know().unwrap();
+    assert_eq!(file("state").read().unwrap().dirs.len(), 1);
+    assert!(file("another").read().unwrap().is_ignored);
+    fs::write(&usual, "[[[").unwrap();
+    assert!(file("another").read().unwrap().is_ignored);
+    file("state").read().unwrap_err();
+}
+
+/// `N-G1`: the trust key is in no folder that may come from elsewhere, and in none that bundles reach.
+#[test]
+fn the_trust_key_is_out_of_reach() {
+    let places = Places::new();
+    for inside in ["data/trust.key", "cache/sub/trust.key"] {
+        let trust = TrustKey::named(&places.path(inside));
+        let file = RulesFile::new(None, &places.path("data"), &places.path("cache"), &trust);
+        assert!(file.read().unwrap_err().to_string().contains("in the data folder or the cache"));
+    }
+    fs::create_dir(places.path("state")).unwrap();
+    let error = places.read(&dir("x", &places.path("state"), "ro")).unwrap_err();
+    assert!(error.contains("to the key that vouches for approvals"), "{error}");
+    let key_file = format!("[trust]\nkey_file = \"other/key\"\n{}", dir("x", &places.path("other"), "ro"));
+    assert!(places.read(&key_file).unwrap_err().contains("to the key that vouches for approvals"));
+    // Rules in a data folder do not choose the key that they are checked with.
+    let usual = places.file(None);
+    fs::write(places.path("data").join(RULES_FILE), "[trust]\nkey_file = \"/etc/key\"").unwrap();
+    assert!(usual.read().unwrap_err().to_string().contains("cannot name the trust key"));
 }

@@ -256,6 +256,7 @@ fn every_key_is_documented_and_every_documented_key_is_known() {
         ("limits.compile.", format!("[limits.compile]\n{WRONG} = 1")),
         ("limits.http.", format!("[limits.http]\n{WRONG} = 1")),
         ("egress.", format!("[egress]\n{WRONG} = 1")),
+        ("trust.", format!("[trust]\n{WRONG} = 1")),
         ("models.NAME.", format!("[models.x]\n{WRONG} = 1")),
         ("models.NAME.price.", format!("[models.x]\nprice = {{ {WRONG} = 1 }}")),
     ];

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use rewake_core::money::{Price, Usd};
 
 use super::*;
+use crate::trust::TrustKey;
 
 fn usd(text: &str) -> Usd {
     text.parse().unwrap()
@@ -105,7 +106,7 @@ fn a_key_s_file_is_guarded() {
     let model = "[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nkey_file = \"keys/a\"\n";
     let file = place("rules.toml");
     std::fs::write(&file, model).unwrap();
-    let rules = RulesFile::new(Some(&file), &place("data"), &place("cache"));
+    let rules = RulesFile::new(Some(&file), &place("data"), &place("cache"), &TrustKey::in_state(None));
     let told = rules.read().unwrap().warnings.join("\n");
     assert!(told.contains("holds a model's key and can be read by others"), "{told}");
     std::fs::write(&file, format!("{model}[dirs]\nk = {{ path = \"keys\", access = \"ro\" }}\n")).unwrap();

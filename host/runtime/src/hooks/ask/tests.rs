@@ -17,7 +17,15 @@ const EVENTS: [HookEvent; 7] = [
 
 fn pin(event: HookEvent, rewrites: bool) -> HookPin {
     let on_error = OnError::Deny;
-    HookPin { component: 0, event, matcher: String::new(), on_error, timeout_ms: 1, rewrites }
+    HookPin {
+        component: 0,
+        event,
+        matcher: String::new(),
+        on_error,
+        timeout_ms: 1,
+        rewrites,
+        operator: false,
+    }
 }
 
 fn none() -> hook::Verdict {

@@ -120,8 +120,8 @@ fn resolved(cx: &SessionContext, name: &str) -> std::result::Result<Resolved, Mo
     let agent = &cx.created.agent;
     let is_own = agent.model == name;
     let granted = &cx.grants[agent.harness as usize];
-    let is_described = || granted.allows_model(name) && cx.rules.models.contains_key(name);
-    if !is_own && !granted.models.iter().any(|one| one == name) && !is_described() {
+    let is_described = || granted.grants.allows_model(name) && cx.rules.models.contains_key(name);
+    if !is_own && !granted.grants.models.iter().any(|one| one == name) && !is_described() {
         return Err(ModelOutcome::Denied(not_granted(cx.harness(), name, &agent.model)));
     }
     let model = cx.models.resolve(&cx.rules, name).map_err(ModelOutcome::Rejected)?;
