@@ -136,8 +136,8 @@ pub(crate) struct Run {
     /// The model, whatever the agent names: one of rewake.toml, or `anthropic/MODEL`, `openai/MODEL`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "script"])]
     pub(crate) model: Option<String>,
-    /// The most that the session's models may cost, in USD; its bundle may say less
-    #[arg(long, value_name = "USD", conflicts_with = "session")]
+    /// The most that the session's models may cost, in USD; the bundle of a new one may say less
+    #[arg(long, value_name = "USD")]
     pub(crate) max_usd: Option<Usd>,
     /// Steps of one turn, after which it fails; by default what its bundle says, else 200
     #[arg(long, value_name = "N", conflicts_with = "session", value_parser = clap::value_parser!(u32).range(1..=i64::from(TURN_STEPS_MAX)))]

@@ -23,6 +23,7 @@ mod recovery;
 pub mod replay;
 pub mod session;
 mod shared;
+mod taken;
 pub(crate) mod transitions;
 pub mod view;
 

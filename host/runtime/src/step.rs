@@ -148,12 +148,9 @@ fn report(component: &str, mut store: Store<Data>, returned: Returned) -> StepRe
     let Some(mut imports) = imports_of::<StepImports>(store) else {
         return host("a step's imports are not what they were made as".into());
     };
-    let was_live = imports.recorder.is_live();
     let Unwritten { ordinal, function, observed, calls, stop, mut logs, unclaimed } =
         imports.recorder.finish();
-    if was_live {
-        logs.push_output(&output);
-    }
+    logs.push_output(&output);
     let end = match (stop, returned, unclaimed) {
         (Some(Stop::Mismatch(mismatch)), ..) => StepResult::Mismatch(mismatch),
         (Some(Stop::Dropped), ..) => StepResult::Dropped,

@@ -10,9 +10,19 @@ pub struct Logs {
     lines: Vec<LogLine>,
     bytes: usize,
     dropped: u64,
+    /// Lines that the journal has of an earlier run: what was logged, and what was written to each standard stream.
+    known: [usize; 3],
 }
 
 impl Logs {
+    /// Lines of a step that is run again: it says again what it said before, and what the journal has of that is not kept
+    /// a second time (journal.md R7).
+    pub fn after<'a>(journaled: impl Iterator<Item = &'a LogLine>) -> Logs {
+        let mut known = [0; 3];
+        journaled.for_each(|line| known[stream(line.level)] += 1);
+        Logs { known, ..Logs::default() }
+    }
+
     /// Keeps a line that was logged.
     pub fn push(&mut self, level: log::Level, text: &str) {
         let level = match level {
@@ -35,6 +45,11 @@ impl Logs {
     }
 
     fn keep(&mut self, level: LogLevel, text: &str) {
+        let known = &mut self.known[stream(level)];
+        if *known > 0 {
+            *known -= 1;
+            return;
+        }
         if self.lines.len() < LOG_LINES_MAX && self.bytes < LOG_BYTES_MAX {
             let text = cut(text, LOG_LINE_BYTES_MAX);
             self.bytes += text.len();
@@ -51,6 +66,14 @@ impl Logs {
     }
 }
 
+fn stream(level: LogLevel) -> usize {
+    match level {
+        LogLevel::Stdout => 1,
+        LogLevel::Stderr => 2,
+        LogLevel::Debug | LogLevel::Info | LogLevel::Warn | LogLevel::Error => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +87,20 @@ mod tests {
         }
         let lines = logs.into_fact("a:b").unwrap();
         assert_eq!((lines.lines.len(), lines.dropped), (LOG_LINES_MAX, 2));
+    }
+
+    /// `N-A2`: of each stream, as many lines are passed over as the journal has.
+    #[test]
+    fn lines_of_an_earlier_run_are_kept_once() {
+        let line = |level, text: &str| LogLine { level, text: text.into() };
+        let before = [line(LogLevel::Info, "a"), line(LogLevel::Stdout, "x"), line(LogLevel::Warn, "b")];
+        let mut logs = Logs::after(before.iter());
+        ["a", "b", "c"].iter().for_each(|text| logs.push(log::Level::Info, text));
+        let output = Output { stdout: "x\ny\n".into(), stderr: "z\n".into(), dropped_bytes: 0 };
+        logs.push_output(&output);
+        let kept: Vec<String> =
+            logs.into_fact("a:b").unwrap().lines.into_iter().map(|line| line.text).collect();
+        assert_eq!(kept, ["c", "y", "z"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Usd {
     /// Nothing.
     pub const ZERO: Usd = Usd(0);
 
-    /// So many nano-USD.
+    /// An amount in nano-USD.
     pub const fn from_nanos(nanos: u64) -> Usd {
         Usd(nanos)
     }

@@ -39,6 +39,23 @@ fn a_cap_and_a_model_are_given_with_run_and_shown() {
     program.run(&["run", "--max-usd", "much", "."]).expect(2).says(&["is not an amount in USD"]);
 }
 
+/// `N-F4`: the operator raises the cap of a session that has reached it, and the session goes on. The change is an entry.
+#[test]
+fn the_cap_of_a_session_is_raised() {
+    let program = Program::new();
+    let (id, _) = create(&program, &["--model", "paid", "--max-usd", "0.001"]);
+    program.tell(&id, &asks(1)).expect(3).says(&[]);
+    let raised = program.run(&["run", "--session", &id, "--max-usd", "40", &asks(1)]).expect(0);
+    assert!(raised.stdout.contains("Yes."), "{}", raised.stdout);
+    let events = program.check(&id);
+    let changed = &events.first("budget.changed").data;
+    assert_eq!((&changed["from"], &changed["to"]), (&json!(1_000_000), &json!(40_000_000_000_u64)));
+    assert!(program.run(&["show", &id]).expect(0).stdout.contains(" of $40.00"));
+    let same = program.run(&["run", "--session", &id, "--max-usd", "40", &asks(1)]);
+    same.expect(0);
+    assert_eq!(program.check(&id).count("budget.changed"), 1, "nothing is changed");
+}
+
 #[test]
 fn what_was_sent_is_shown() {
     let program = Program::new();

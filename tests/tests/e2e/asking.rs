@@ -4,6 +4,7 @@
 use rewake_core::command::Command;
 use rewake_core::ids::SessionId;
 use rewake_tests::bundles::Draft;
+use rewake_tests::journal::Events;
 use rewake_tests::play::Scenario;
 use rewake_tests::world::{ann, rest};
 use rewake_tests::{Outcome, World};
@@ -23,6 +24,36 @@ fn bundle() -> Draft {
 
 fn ops() -> Value {
     json!([{ "op": "log", "text": "before" }, { "op": "tools", "uses": [append("x"), { "name": "sleep_pure", "input": { "ms": 1 } }] }])
+}
+
+/// The lines of diagnostics that the journal has.
+fn logged(events: &Events) -> Vec<String> {
+    let lines = events.of_kind("log.lines").flat_map(|said| said.data["lines"].as_array().cloned().unwrap());
+    lines.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// `N-A2`: a step that is run again, after each of three questions, says its lines again; the journal has each once.
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_of_a_step_that_asks_are_kept_once() {
+    let world = World::new().await;
+    let id = world.create(&bundle()).await;
+    let call = json!({ "op": "tools", "uses": [append("x")] });
+    let print = |text: &str| json!({ "op": "print", "text": text });
+    let ops = json!([print("one"), { "op": "log", "text": "logged" }, call, print("two"), call, call, print("three")]);
+    assert_eq!(world.run(&id, &ops.to_string()).await, Outcome::Idle);
+    for nth in 1..=3 {
+        let question = world.events(&id).await.last("question.asked").data["id"].as_str().unwrap().to_owned();
+        let host = world.host();
+        let command = Command::Answer { question, value: "\"allow\"".into() };
+        host.send(&id, ann(), command, None).await.unwrap();
+        assert_eq!(rest(&host, &id).await, Outcome::Idle, "{nth}");
+        host.shut_down().await;
+    }
+    let events = world.check(&id).await;
+    assert_eq!(events.count("turn.completed"), 1);
+    let mut lines = logged(&events);
+    lines.sort();
+    assert_eq!(lines, ["logged", "one", "three", "two"]);
 }
 
 /// A session that waits for a person.
@@ -60,7 +91,7 @@ async fn a_turn_waits_until_a_person_allows() {
     assert_eq!(events.learned().pop().unwrap(), ["use-1: ok: appended x", "use-2: ok: slept 1 ms"]);
     assert_eq!(world.workspace_file(&id, "log").as_deref(), Some("x\n"));
     assert!(events.first("user.answer").seq < events.first("tool.started").seq);
-    assert_eq!(events.count("log.lines"), 1, "what was said before is kept, once");
+    assert_eq!(logged(&events), ["before"], "what was said before is kept, once");
     assert_eq!(events.count("hook.started"), 2, "nobody is asked twice");
 }
 

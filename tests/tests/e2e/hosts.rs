@@ -183,12 +183,15 @@ async fn a_killed_host_is_not_waited_for() {
     let id = world.create(&Draft::scripted()).await;
     let append = |name: &str, line: &str| json!({ "name": name, "input": { "path": "/workspace/log", "line": line, "sleep_ms": 1_000 } });
     let uses = [append("append_once", "once"), append("append_idempotent", "again")];
-    let ops = json!([{ "op": "tools", "uses": uses }]).to_string();
+    let ops = json!([{ "op": "print", "text": "early" }, { "op": "tools", "uses": uses }]).to_string();
     let holder = kill_in_a_call(&world, &id, &ops).await;
     assert_eq!(world.resume(&id).await, Outcome::Idle);
     let events = world.check(&id).await;
     assert_eq!(events.first("tool.lost").data["why"], "host");
     assert_eq!(events.count("call.retried"), 0, "the one that waited had not begun");
+    // `N-A2`: what was printed before the host died is kept, once.
+    let lines: Vec<_> = events.of_kind("log.lines").map(|said| said.data["lines"].to_string()).collect();
+    assert!(lines.len() == 1 && lines[0].contains("early"), "{lines:?}");
     assert_eq!(events.learned(), [["use-1: unknown: ", "use-2: ok: appended again"]]);
     assert_ne!(events.last("session.loaded").data["host"], holder.as_str());
 }

@@ -50,16 +50,18 @@ fn module(path: &str) -> String {
     path.split('/').filter(is_named).collect::<Vec<_>>().join("::")
 }
 
-/// Ids such as A05, C115 and X2 that stand alone in a text. `N-C13` is another list's.
+/// Ids such as A05, C115, X2 and N-A1 that stand alone in a text.
 fn row_ids(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     words.filter(|word| is_row_id(word)).map(str::to_owned)
 }
 
 fn is_row_id(word: &str) -> bool {
+    let (word, is_fault) = word.strip_prefix("N-").map_or((word, false), |rest| (rest, true));
     let Some((group, digits)) = word.split_at_checked(1) else { return false };
-    let (least, most) = if group == "X" { (1, 2) } else { (2, 3) };
-    ["A", "B", "C", "X"].contains(&group)
+    let (least, most) = if is_fault || group == "X" { (1, 2) } else { (2, 3) };
+    let groups: &[&str] = if is_fault { &["A", "B", "C", "D", "F", "G"] } else { &["A", "B", "C", "X"] };
+    groups.contains(&group)
         && (least..=most).contains(&digits.len())
         && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
@@ -107,7 +109,8 @@ fn tests_and_their_rows_are_found() {
         found.iter().map(|test| format!("{} {} {}", test.line, test.name, rows(test))).collect();
     assert_eq!(told, ["4 e2e::golden::one A01 C115 X2", "11 e2e::golden::three "]);
     assert_eq!(module("host/store/src/sqlite/tests/guards.rs"), "store::sqlite::guards");
-    assert_eq!(row_ids("A1 B02x C1000 X123 D04 (A07), X1.").collect::<Vec<_>>(), ["A07", "X1"]);
+    let ids = row_ids("A1 B02x C1000 X123 D04 (A07), X1. `N-A1`, N-G15; N-X1 N-A123").collect::<Vec<_>>();
+    assert_eq!(ids, ["A07", "X1", "N-A1", "N-G15"]);
 }
 
 #[test]

@@ -11,10 +11,11 @@ use rewake_bundle::{Script, TEXT_BYTES_MAX};
 use rewake_core::Refusal;
 use rewake_core::command::Command;
 use rewake_core::ids::{Head, SessionId};
+use rewake_core::money::Usd;
 use rewake_core::session::Ended;
 use rewake_runtime::{Approval, HostError, Made, NewSession};
 use rewake_store::{Sessions as _, Store};
-use rewake_wire::Part;
+use rewake_wire::{Part, Sender};
 
 use self::follow::{Follow, Until};
 use crate::args::{About, Answer, Run, Stop, Target};
@@ -51,10 +52,10 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
     match target {
         Target::There(id) => {
             if let Some(early) = early {
-                return talk_on(places, &id, is_unfolded, args.grant_asked, early).await;
+                return talk_on(places, &id, is_unfolded, (args.grant_asked, args.max_usd), early).await;
             }
             let sent = command.map(|command| Sent { command, key: args.key });
-            go_on(places, &id, sent, args.json, args.grant_asked, Until::Idle).await
+            go_on(places, &id, sent, args.json, (args.grant_asked, args.max_usd), Until::Idle).await
         }
         Target::New(bundle) => {
             let mut new = NewSession {
@@ -93,19 +94,20 @@ pub(crate) async fn run(places: &Places, args: Run, is_unfolded: bool) -> Result
 /// `rewake answer`.
 pub(crate) async fn answer(places: &Places, args: Answer) -> Result<Outcome, Failure> {
     let command = Command::Answer { value: args.json_value(), question: args.question };
-    go_on(places, &args.id, Some(Sent { command, key: args.key }), args.json, false, Until::Idle).await
+    go_on(places, &args.id, Some(Sent { command, key: args.key }), args.json, (false, None), Until::Idle)
+        .await
 }
 
 /// `rewake promote`: the message is followed, not the command.
 pub(crate) async fn promote(places: &Places, about: About, json: bool) -> Result<Outcome, Failure> {
     let command = Command::Promote { target: about.n, turn: None };
-    go_on(places, &about.id, Some(Sent { command, key: None }), json, false, Until::Idle).await
+    go_on(places, &about.id, Some(Sent { command, key: None }), json, (false, None), Until::Idle).await
 }
 
 /// `rewake stop`.
 pub(crate) async fn stop(places: &Places, args: Stop) -> Result<Outcome, Failure> {
     let command = Command::Stop { reason: args.reason };
-    go_on(places, &args.id, Some(Sent { command, key: None }), args.json, false, Until::Stopped).await
+    go_on(places, &args.id, Some(Sent { command, key: None }), args.json, (false, None), Until::Stopped).await
 }
 
 async fn start(
@@ -154,7 +156,7 @@ async fn go_on(
     id: &SessionId,
     sent: Option<Sent>,
     json: bool,
-    grant_asked: bool,
+    (grant_asked, max_usd): (bool, Option<Usd>),
     until: Until,
 ) -> Result<Outcome, Failure> {
     let standing = look(places, id).await?;
@@ -171,6 +173,7 @@ async fn go_on(
         if until == Until::Idle {
             grants::settle_again(places, &opened, id, grant_asked, async |question| out::confirm(question))
                 .await?;
+            set_budget(&opened, id, max_usd).await?;
         }
         let (row, is_keyed) = match sent {
             Some(Sent { command: Command::Promote { target, .. }, .. }) => {
@@ -220,12 +223,21 @@ async fn see_before(opened: &Opened, id: &SessionId, head: Head, watch: &mut Wat
     Ok(())
 }
 
+/// Changes what a session's models may cost, if that was asked for.
+async fn set_budget(opened: &Opened, id: &SessionId, max_usd: Option<Usd>) -> Result<(), Failure> {
+    if max_usd.is_some() {
+        let (loaded, _) = opened.host.load(id).await?;
+        loaded.set_budget(max_usd, Sender::Operator(operator())).await.map_err(HostError::from)?;
+    }
+    Ok(())
+}
+
 /// Talks to a session that is there.
 async fn talk_on(
     places: &Places,
     id: &SessionId,
     is_unfolded: bool,
-    grant_asked: bool,
+    (grant_asked, max_usd): (bool, Option<Usd>),
     mut early: Early,
 ) -> Result<Outcome, Failure> {
     look(places, id).await?;
@@ -233,6 +245,7 @@ async fn talk_on(
     let result = async {
         let confirm = async |question: &str| early.confirm(question).await;
         grants::settle_again(places, &opened, id, grant_asked, confirm).await?;
+        set_budget(&opened, id, max_usd).await?;
         talk::talk(places, &opened, id, false, is_unfolded, early).await
     }
     .await;

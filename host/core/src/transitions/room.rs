@@ -58,9 +58,10 @@ fn needs_room(fact: &Fact) -> bool {
     )
 }
 
-/// What an entry of a step takes: its payload, and the body that it names.
+/// What an entry of a step takes: its payload, and the body that it names. A step's input is its users', not the guest's.
 pub(crate) fn bytes(payload: u64, fact: &Fact) -> u64 {
     let body = match fact {
+        Fact::StepStarted(_) => return 0,
         Fact::HttpCompleted(body) => match &body.outcome {
             HttpOutcome::Response { body: HttpBody::Blob { size, .. }, .. } => *size,
             _ => 0,

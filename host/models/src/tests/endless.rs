@@ -37,6 +37,7 @@ fn watch() -> (tokio::task::JoinHandle<()>, Arc<Mutex<Duration>>) {
     (task, longest)
 }
 
+/// `N-G2`: a line, an event or a comment without an end is bounded, and other tasks of the thread run meanwhile.
 #[tokio::test]
 async fn what_does_not_end_is_bounded_and_does_not_hold_the_thread() {
     let line = vec![b'x'; 64 << 10];

@@ -101,7 +101,8 @@ async fn silence_comes_to_an_end() {
     }
 }
 
-/// Comments are a sign of life, though nothing is made of them.
+/// `N-F6`: an answer that comes steadily is not cut by the idle limit. Comments are a sign of life, though nothing is made
+/// of them.
 #[tokio::test]
 async fn a_provider_that_is_slow_but_alive_is_waited_for() {
     let mut script = vec![Does::Says(stream_head())];

@@ -34,6 +34,7 @@ fn answer(provider: &str) -> Value {
     }
 }
 
+/// `N-F9`: JSON in answer to a request for a stream is the answer.
 #[tokio::test]
 async fn an_answer_that_is_not_streamed_is_an_answer() {
     for provider in ["anthropic", "openai"] {

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::{Driver, Fatal, Phase};
 use crate::live::UnloadReason;
-use crate::loaded::UnloadRequest;
+use crate::loaded::DriverRequest;
 
 /// What a driver left of its session's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +66,22 @@ impl Driver {
     /// Why the session is unloaded now. Not at all, if that was asked for only while it is idle, and it is not.
     pub(super) async fn accept(
         &mut self,
-        request: Option<UnloadRequest>,
+        request: Option<DriverRequest>,
         until: Option<Timestamp>,
     ) -> Result<Option<String>, Fatal> {
         let (why, busy) = match request {
             None => return Ok(Some("shutdown".into())),
-            Some(UnloadRequest::Now { why }) => return Ok(Some(why)),
-            Some(UnloadRequest::IfIdle { why, busy }) => (why, busy),
+            Some(DriverRequest::Now { why }) => return Ok(Some(why)),
+            Some(DriverRequest::IfIdle { why, busy }) => (why, busy),
+            Some(DriverRequest::Budget { max_usd, by, reply }) => {
+                let changed = match self.ledger.decide(Input::Budget { max_usd, by }) {
+                    Ok(decision) => Ok(self.ledger.stage(decision.entries).map(drop)?),
+                    Err(refusal) => Err(refusal),
+                };
+                self.ledger.flush(None).await?;
+                let _ = reply.send(changed);
+                return Ok(None);
+            }
         };
         let is_due = until.is_some_and(|until| until <= self.cx.store.now());
         if is_due || self.is_running() || self.ledger.is_dirty() || self.is_inbox_moved().await? {

@@ -41,7 +41,7 @@ use crate::event::Event;
 use crate::lease::{Keeper, LeaseError};
 use crate::live::{Followers, Live, UnloadReason};
 use crate::load::Folded;
-use crate::loaded::UnloadRequest;
+use crate::loaded::DriverRequest;
 use rewake_policy::config::Watch;
 
 /// How often the lease and the operator's rules are checked while a guest runs.
@@ -93,7 +93,7 @@ pub(crate) struct Options {
     /// Notified when the inbox may hold something new.
     pub(crate) wake: Arc<Notify>,
     /// Requests to unload the session.
-    pub(crate) requests: mpsc::Receiver<UnloadRequest>,
+    pub(crate) requests: mpsc::Receiver<DriverRequest>,
     /// Set once it is being unloaded.
     pub(crate) unloading: Arc<AtomicBool>,
     /// Entries between two snapshots.
@@ -122,7 +122,7 @@ pub(crate) struct Driver {
     keeper: Keeper,
     followers: Followers,
     wake: Arc<Notify>,
-    requests: mpsc::Receiver<UnloadRequest>,
+    requests: mpsc::Receiver<DriverRequest>,
     unloading: Arc<AtomicBool>,
     phase: Phase,
     /// A step was begun by this driver whose start was on the disk.
@@ -139,7 +139,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Drives a session until it is unloaded, and says why that was.
-    pub(crate) async fn drive(options: Options) -> (DriverExit, LeaseState, mpsc::Receiver<UnloadRequest>) {
+    pub(crate) async fn drive(options: Options) -> (DriverExit, LeaseState, mpsc::Receiver<DriverRequest>) {
         let Options { cx, watch, folded, again, lease, keeper, .. } = options;
         let Options { followers, wake, requests, unloading, snapshot_entries, .. } = options;
         let Folded { session, snapshot_seq, folded, rejected, .. } = folded;

@@ -22,7 +22,7 @@ use crate::hooks;
 use crate::lease::{Keeper, LEASE_MS, give_back};
 use crate::live::{Followers, Live, UnloadReason};
 use crate::load::{self, Folded, Unreadable};
-use crate::loaded::{Loaded, UnloadRequest};
+use crate::loaded::{DriverRequest, Loaded};
 use crate::plan;
 use rewake_policy::config::{Rules, Watch};
 use rewake_policy::grants::{self, Vouched};
@@ -91,7 +91,7 @@ impl Host {
         &self,
         loaded: &Loaded,
         taken: TakenUp,
-        mut requests: mpsc::Receiver<UnloadRequest>,
+        mut requests: mpsc::Receiver<DriverRequest>,
     ) -> UnloadReason {
         let mut taken = taken;
         let mut again = None;
@@ -166,7 +166,7 @@ impl Host {
         loaded: &Loaded,
         taken: TakenUp,
         again: Option<&ReloadReason>,
-        requests: mpsc::Receiver<UnloadRequest>,
+        requests: mpsc::Receiver<DriverRequest>,
     ) -> Options {
         let TakenUp { cx, watch, folded, lease, keeper } = taken;
         Options {

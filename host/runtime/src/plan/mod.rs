@@ -181,8 +181,7 @@ pub(crate) async fn plan(
     for (bundle, component) in &pins.sources {
         ready(components, bundle, component).await?;
     }
-    let root = set.root();
-    let script = new.script.clone().or_else(|| script(root));
+    let (root, script) = (set.root(), new.script.clone().or_else(|| script(set.root())));
     let agent = AgentPin {
         name: root.name().as_str().to_owned(),
         instructions: root.instructions().unwrap_or_default().to_owned(),

@@ -12,7 +12,7 @@ use rewake_bindings::log;
 use rewake_core::difference::Difference;
 use rewake_core::entry::{Draft, Entry, Place};
 use rewake_core::error::{Mismatch, Refusal};
-use rewake_core::fact::{Fact, Observed, StepObserved};
+use rewake_core::fact::{Fact, LogLine, Observed, StepObserved};
 use rewake_core::ids::Seed;
 use rewake_core::limits::{OBSERVED_BYTES_MAX, STEP_OBSERVED_BYTES_MAX};
 use rewake_core::replay::{Recorded, Replay};
@@ -128,7 +128,7 @@ impl Recorder {
             random: blake3::Hasher::new_keyed(&seed.0).finalize_xof(),
             tries,
             budget,
-            logs: Logs::default(),
+            logs: Logs::after(journaled_lines(&entries, place)),
         }
     }
 
@@ -147,12 +147,10 @@ impl Recorder {
         self.step.turn
     }
 
-    /// Keeps a line of diagnostics; what is said again while replaying was kept before.
+    /// Keeps a line of diagnostics, unless the journal has it of an earlier run.
     pub(crate) fn log(&mut self, level: log::Level, text: &str) {
         self.count("log.log");
-        if self.is_live() {
-            self.logs.push(level, text);
-        }
+        self.logs.push(level, text);
     }
 
     /// Shows what is being done now; silent while replaying.
@@ -344,6 +342,15 @@ impl Recorder {
     fn go_live(&mut self) {
         self.live.send_if_modified(|live| !std::mem::replace(live, true));
     }
+}
+
+/// The lines of the step itself that its journal has; those of its tools and hooks are at their calls.
+fn journaled_lines(entries: &[Arc<Entry>], step: Place) -> impl Iterator<Item = &LogLine> {
+    let of_step = entries.iter().filter(move |entry| entry.place == step);
+    of_step.flat_map(|entry| match &entry.fact {
+        Fact::LogLines(said) => said.lines.as_slice(),
+        _ => &[],
+    })
 }
 
 /// An observation that is of no such function.

@@ -81,7 +81,7 @@ pub enum Decision {
     Deny,
     /// A person is to say.
     Ask,
-    /// The prompt is refused; the model is told; the turn goes on: as the event has it.
+    /// As the event has it: the prompt is refused, the model gets the reason, or the turn continues.
     Block,
 }
 

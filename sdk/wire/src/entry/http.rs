@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Lost;
 use crate::{Base64, Effect};
 
-/// What was asked for, as far as it is journaled: header values and bodies are told by digests alone.
+/// What was asked for, as far as it is journaled: header values and bodies are only digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpRequest<D> {
     /// Such as `GET`.

@@ -1,5 +1,5 @@
-//! What entries of a journal say (docs/entries.md). `D` is a digest, `T` a time: text and milliseconds for whoever only
-//! reads, the host's own types for the host.
+//! What entries of a journal say (docs/entries.md). `D` is a digest, `T` a time: text and milliseconds for
+//! readers, the host's own types for the host.
 
 mod call;
 mod command;

@@ -1,10 +1,10 @@
-//! What a step is told (journal.md R2).
+//! What a step is given (journal.md R2).
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Part, Sender};
 
-/// What a step is told.
+/// What a step is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepInput<T> {
     /// Messages it accepts.
@@ -52,7 +52,7 @@ pub struct Unfinished {
     pub turn: u32,
     /// How it ended.
     pub how: Ending,
-    /// Its first entry; if turns before it ended badly too and no step was told of them, theirs.
+    /// Its first entry; if turns before it ended badly too and no step was given them, theirs.
     pub first_seq: u64,
     /// Its last entry.
     pub last_seq: u64,

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use rewake_core::limits::MESSAGE_BYTES_MAX;
 use rewake_text::plain;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
@@ -155,7 +156,10 @@ impl Editor {
         Shown { rows, cursor: (cursor.0 - first, cursor.1) }
     }
 
+    /// Inserts a text as far as a message has room for it: what is put back again and again must not grow without end.
     fn insert(&mut self, text: &str) {
+        let room = MESSAGE_BYTES_MAX.saturating_sub(self.text.len());
+        let text = &text[..text.floor_char_boundary(room)];
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
     }

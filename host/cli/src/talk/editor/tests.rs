@@ -87,3 +87,15 @@ fn it_is_shown_in_rows_around_the_cursor() {
     let up = [paste("a\nb\nc\nd"), Key::Up, Key::Up, Key::Up];
     assert_eq!(shown(&up, 9, 2), (rows(&["> a", "  b"]), (0, 3)));
 }
+
+/// Putting back what was cut doubles the line each time; it ends at what a message may hold.
+#[test]
+fn a_line_holds_no_more_than_a_message() {
+    let mut editor = Editor::new(vec![]);
+    editor.key(Key::Paste("é".repeat(1_000)));
+    for _ in 0..30 {
+        ['a', 'k', 'y', 'y'].into_iter().for_each(|key| drop(editor.key(Key::Ctrl(key))));
+    }
+    let bytes = editor.text().len();
+    assert!((MESSAGE_BYTES_MAX - 2..=MESSAGE_BYTES_MAX).contains(&bytes), "{bytes}");
+}

@@ -253,6 +253,7 @@ fn every_key_is_documented_and_every_documented_key_is_known() {
         ("limits.harness.", format!("[limits.harness]\n{WRONG} = 1")),
         ("limits.workspace.", format!("[limits.workspace]\n{WRONG} = 1")),
         ("limits.scratch.", format!("[limits.scratch]\n{WRONG} = 1")),
+        ("limits.journal.", format!("[limits.journal]\n{WRONG} = 1")),
         ("limits.compile.", format!("[limits.compile]\n{WRONG} = 1")),
         ("limits.http.", format!("[limits.http]\n{WRONG} = 1")),
         ("egress.", format!("[egress]\n{WRONG} = 1")),
