@@ -124,7 +124,7 @@ async fn leave(
     }
     if let Some(parts) = left::of_call(created, &completed, &after, verdicts.iter()) {
         completed.parts = parts;
-        payload.bytes = serde_json::to_vec(&completed).map_err(|error| error.to_string())?.into();
+        payload.bytes = serde_json::to_vec(&completed).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
