@@ -124,6 +124,7 @@ pub fn unpack(bytes: &[u8]) -> Result<BTreeMap<String, Bytes>, Invalid> {
     let broken = |error: std::io::Error| Invalid::new(format!("is not a packed bundle: {error}"));
     let mut files: BTreeMap<String, Bytes> = BTreeMap::new();
     let mut archive = Archive::new(bytes);
+    let mut end = 0;
     // Raw: no extension of the form is heeded, so that a name or a size is what stands in the header.
     for entry in archive.entries().map_err(broken)?.raw(true) {
         let mut entry = entry.map_err(broken)?;
@@ -149,7 +150,12 @@ pub fn unpack(bytes: &[u8]) -> Result<BTreeMap<String, Bytes>, Invalid> {
         if content.len() as u64 != entry.size() {
             return Err(Invalid::new(format!("is cut off within {}", quote(&path))));
         }
+        end = entry.raw_file_position().saturating_add(entry.size());
         files.insert(path, content.into());
+    }
+    let after = usize::try_from(end).ok().and_then(|end| bytes.get(end..)).unwrap_or_default();
+    if after.iter().any(|byte| *byte != 0) {
+        return Err(Invalid::new("has other bytes after its last file"));
     }
     if files.is_empty() {
         return Err(Invalid::new("is empty"));

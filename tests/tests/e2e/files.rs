@@ -243,6 +243,36 @@ async fn a_workspace_holds_no_more_than_its_quota() {
     assert_eq!(said[2..], ["ok", "wrote 65536", "wrote 65536"]);
 }
 
+/// `N-B7`: a file is not renamed to a name with a slash at its end, over a file or to nothing, so that no file is replaced
+/// without being counted; a directory is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slash_at_the_end_names_a_directory() {
+    let world = World::new().await;
+    rules(&world, "[limits.workspace]\nsize = \"100KiB\"\nfiles = 10\n");
+    let id = world.create(&bundle(WORKSPACE)).await;
+    let said = files(
+        &world,
+        &id,
+        json!([
+            { "do": "fill", "path": "/workspace/a", "bytes": 32768 },
+            { "do": "fill", "path": "/workspace/b", "bytes": 32768 },
+            { "do": "rename", "path": "/workspace/a", "to": "/workspace/b/" },
+            { "do": "rename", "path": "/workspace/a", "to": "/workspace/c/" },
+            { "do": "rename", "path": "/workspace/a/", "to": "/workspace/c" },
+            { "do": "make_dir", "path": "/workspace/d" },
+            { "do": "rename", "path": "/workspace/d/", "to": "/workspace/e/" },
+            { "do": "rename", "path": "/workspace/a", "to": "/workspace/b" },
+            { "do": "fill", "path": "/workspace/a", "bytes": 65536 },
+            { "do": "fill", "path": "/workspace/f", "bytes": 32768 },
+        ]),
+    )
+    .await;
+    assert_eq!(said[..2], ["wrote 32768"; 2]);
+    assert_eq!(said[2..5], ["NotADirectory"; 3]);
+    assert_eq!(said[5..9], ["ok", "ok", "ok", "wrote 65536"]);
+    assert!(said[9].starts_with("wrote ") && said[9].contains(", then "), "{said:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn open_files_run_out_without_a_crash() {
     let world = World::new().await;

@@ -89,11 +89,19 @@ fn head(fields: Fields<'_>) -> Option<Head> {
     })
 }
 
+/// Nothing after the patch: what differs in a pre-release or in build metadata alone could not be distinguished by name.
 fn version(text: &str) -> Result<semver::Version, Invalid> {
-    semver::Version::parse(text).map_err(|error| {
-        Invalid::new(format!("{} is not a version: {error}", quote(text)))
-            .help("write major.minor.patch, such as \"0.1.0\"")
-    })
+    let refuse = |why: String| {
+        let help = "write major.minor.patch, such as \"0.1.0\"";
+        Invalid::new(format!("{} {why}", quote(text))).help(help)
+    };
+    let version =
+        semver::Version::parse(text).map_err(|error| refuse(format!("is not a version: {error}")))?;
+    if version.pre.is_empty() && version.build.is_empty() {
+        Ok(version)
+    } else {
+        Err(refuse("has a pre-release or build metadata".to_owned()))
+    }
 }
 
 fn api(text: &str) -> Result<(), Invalid> {

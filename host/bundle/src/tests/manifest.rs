@@ -203,6 +203,7 @@ fn unknown_keys_name_the_nearest_or_the_known() {
     );
 }
 
+/// `N-A3`: among what is wrong with a head is a version that is more than major.minor.patch.
 #[test]
 fn a_manifest_says_its_schema_name_version_and_contract() {
     let error = Manifest::parse("", "bundle.toml").expect_err("it is empty");
@@ -227,6 +228,11 @@ fn a_manifest_says_its_schema_name_version_and_contract() {
     );
     assert!(head("acme/", "../").starts_with("3:8 `../word-tools` is not a bundle's name"));
     assert!(head("\"0.1.0\"", "\"1\"").starts_with("4:11 `1` is not a version: "));
+    for version in ["1.0.0-rc.1", "1.0.0+a"] {
+        let told = head("\"0.1.0\"", &format!("{version:?}"));
+        let words = format!("4:11 `{version}` has a pre-release or build metadata | write major.minor.patch");
+        assert!(told.starts_with(&words), "{told}");
+    }
     assert_eq!(
         head("\"0.1.0\"", "1.0"),
         "4:11 `version` must be a string such as \"0.1.0\", and this is a fraction | -"

@@ -102,6 +102,7 @@ fn seal(header: &mut [u8; 512]) {
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
 }
 
+/// `N-B5`, and what else `pack` would not write.
 #[test]
 fn what_is_no_packed_bundle_is_refused() {
     let huge = {
@@ -129,6 +130,7 @@ fn what_is_no_packed_bundle_is_refused() {
         (tar(&[("b", b'0', b""), ("a", b'0', b"")]), "twice, or out of order"),
         (tar(&many), "more than"),
         (huge, "larger than"),
+        ([tar(&[("a", b'0', b"x")]), b"rubbish".repeat(100)].concat(), "other bytes after its last file"),
         (tar(&[("a", b'0', &[7; 2000])])[..1024].to_vec(), "`a`"),
     ] {
         let error = unpack(&bytes).expect_err(words).to_string();

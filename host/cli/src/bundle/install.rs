@@ -202,9 +202,9 @@ fn newest(all: Vec<Installed>, name: &Name, wanted: &semver::VersionReq) -> Resu
     })
 }
 
-/// Without a wish, pre-releases count too: what is installed is installed.
+/// Whether a version is one of those that are asked for.
 pub(super) fn is_meant(wanted: &semver::VersionReq, version: &semver::Version) -> bool {
-    *wanted == semver::VersionReq::STAR || wanted.matches(version)
+    wanted.matches(version)
 }
 
 /// An installed bundle, whole.

@@ -365,7 +365,10 @@ impl Node {
         }
         let (from_dir, to_dir) = (self.dir()?, to.dir()?);
         let changing = self.changing()?;
-        let moved = from_dir.symlink_metadata(path)?;
+        let moved = from_dir.symlink_metadata(path.trim_end_matches('/'))?;
+        if !moved.is_dir() && (path.ends_with('/') || to_path.ends_with('/')) {
+            return Err(ErrorCode::NotDirectory);
+        }
         if moved.is_dir() {
             let left = DEPTH_MAX.checked_sub(to.depth_of(to_dir, to_path)?).ok_or(ErrorCode::NameTooLong)?;
             tree::within(&from_dir.open_dir(path)?, left)?;
@@ -376,8 +379,7 @@ impl Node {
             && moved.is_file()
             && rights(replaced) != rights(&moved)
         {
-            // Guests can neither see nor set rights: a file that takes another's place, as one that is written
-            // beside it first, takes over its rights. One that belongs to somebody else keeps its own.
+            // Guests can neither see nor set rights: a file that takes another's place takes over its rights.
             let _ = from_dir.set_permissions(path, Permissions::from_mode(rights(replaced)));
         }
         from_dir.rename(path, to_dir, to_path)?;
